@@ -10,7 +10,7 @@ import {
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import {
-  decideMerger,
+  decideMerge,
   decideSplit,
   type MergeVisitors,
   maxReassigned,
@@ -18,16 +18,16 @@ import {
   splitVisitorId,
 } from './decide.ts'
 
-/** The visitors of sessions, as scoring knows them. */
+/** Links of sessions to visitors, which scoring maintains. */
 export interface LinkedVisitors {
-  /** No session is linked before the end of the transaction. */
-  hold(tx: Tx): Promise<void>
-  /** Sessions of the visitor, at most `limit`. */
+  /** Stops scoring, and with it any linking, until the transaction ends. */
+  lockLinks(tx: Tx): Promise<void>
+  /** Returns sessions of the visitor, at most `limit`. */
   sessionsOf(
     tx: Tx,
     visitor: { scope: DataScope; visitorId: string; limit?: number },
   ): Promise<string[]>
-  /** Gives sessions of one visitor to another. */
+  /** Moves sessions of one visitor to another. */
   reassign(tx: Tx, reassigned: SessionReassignment[]): Promise<void>
 }
 
@@ -35,64 +35,65 @@ export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
   visitors: LinkedVisitors
 }
 
-export type SaidSplit = Pick<
+export type SplitResult = Pick<
   CorrectionRow,
   'other_visitor_id' | 'session_ids' | 'reason' | 'corrected_at'
 >
 
-/** Resolves once read models have it. A repetition returns the first one. */
+/** Splits a visitor and resolves once read models have applied it. A repeated command returns the first split. */
 export async function splitVisitor(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<SplitVisitor, 'now'>,
-): Promise<SaidSplit> {
+): Promise<SplitResult> {
   const { scope, visitorId, sessionIds } = command
   const newVisitorId = splitVisitorId(visitorId, sessionIds)
-  let before: SaidSplit | undefined
+  let earlierSplit: SplitResult | undefined
   const events = await decide({
-    ...reassigning(visitors, scope),
+    ...reassignmentDefaults(visitors, scope),
     alsoReads: [
       { projection: 'corrections', topic: eventTopics.VisitorCorrected, key: scope.organizationId },
     ],
     async load(tx) {
-      before = await findSplit(tx, { scope, visitorId, newVisitorId })
-      await visitors.hold(tx)
+      earlierSplit = await findSplit(tx, { scope, visitorId, newVisitorId })
+      await visitors.lockLinks(tx)
       const sessions = await visitors.sessionsOf(tx, { scope, visitorId })
-      return { sessions, parted: await visitors.sessionsOf(tx, { scope, visitorId: newVisitorId }) }
+      const alreadySplit = await visitors.sessionsOf(tx, { scope, visitorId: newVisitorId })
+      return { sessions, alreadySplit }
     },
-    decide: (sessions) => decideSplit(sessions, { ...command, now: clock() }),
+    decide: (state) => decideSplit(state, { ...command, now: clock() }),
   })
-  const [said = before] = events.flatMap((event) =>
+  const [split = earlierSplit] = events.flatMap((event) =>
     event.type === 'VisitorCorrected' ? [event.data] : [],
   )
-  if (!said) throw unavailable(new Error(`the split that made ${newVisitorId} is not readable`))
-  return said
+  if (!split) throw unavailable(new Error(`the split that created ${newVisitorId} is not readable`))
+  return split
 }
 
-/** Returns the reassigned sessions once read models have them. */
+/** Merges two visitors, and returns the moved sessions once read models have applied it. */
 export async function mergeVisitors(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<MergeVisitors, 'now'>,
 ): Promise<string[]> {
-  const { scope, visitorId, otherId } = command
+  const { scope, visitorId, mergedVisitorId } = command
   const events = await decide({
-    ...reassigning(visitors, scope),
+    ...reassignmentDefaults(visitors, scope),
     async load(tx) {
-      await visitors.hold(tx)
-      const [known] = await visitors.sessionsOf(tx, { scope, visitorId, limit: 1 })
+      await visitors.lockLinks(tx)
+      const [survivorSession] = await visitors.sessionsOf(tx, { scope, visitorId, limit: 1 })
       const sessions = await visitors.sessionsOf(tx, {
         scope,
-        visitorId: otherId,
+        visitorId: mergedVisitorId,
         limit: maxReassigned + 1,
       })
-      return { isKnown: known !== undefined, sessions }
+      return { hasSurvivor: survivorSession !== undefined, sessions }
     },
-    decide: (state) => decideMerger(state, { ...command, now: clock() }),
+    decide: (state) => decideMerge(state, { ...command, now: clock() }),
   })
   return events.flatMap((event) => (event.type === 'VisitorMerged' ? [event.data.session_id] : []))
 }
 
-// The state is scoring's own, which is locked, so no read model has to catch up before.
-function reassigning(visitors: LinkedVisitors, { organizationId }: DataScope) {
+// Corrections decide on scoring's own links, which `lockLinks` locks, so no read model has to catch up first.
+function reassignmentDefaults(visitors: LinkedVisitors, { organizationId }: DataScope) {
   return {
     locks: [`visitors:${organizationId}`],
     topic: eventTopics.VisitorSplit,

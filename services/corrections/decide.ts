@@ -8,12 +8,11 @@ import {
 } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
-/** How many sessions one correction may have. */
+/** Maximum number of sessions that one correction moves. */
 export const maxReassigned = 1000
 
 interface Correction {
   scope: DataScope
-  /** In the operator's words. */
   reason: string
   /** Epoch milliseconds. */
   now: number
@@ -21,40 +20,43 @@ interface Correction {
 
 export interface SplitVisitor extends Correction {
   visitorId: string
-  /** Distinct. They get a visitor of their own. */
+  /** Distinct sessions of the visitor, to move to a new one. */
   sessionIds: string[]
 }
 
 export interface MergeVisitors extends Correction {
-  /** The visitor that stays. */
+  /** Visitor that survives. */
   visitorId: string
-  /** The visitor whose sessions it gets. */
-  otherId: string
+  /** Visitor that loses all its sessions to the survivor. */
+  mergedVisitorId: string
 }
 
 export interface SplitState {
   /** All sessions of the visitor. */
   sessions: string[]
-  /** Sessions that an earlier split with the same sessions gave to the new visitor. */
-  parted: string[]
+  /** Sessions of the new visitor, which an earlier split with the same sessions moved. */
+  alreadySplit: string[]
 }
 
-/** 404 where the visitor has no session, 422 where one is not of it or none is left. A repetition makes no event. */
+/**
+ * 404 when the visitor has no session, 422 when a session is not the visitor's or none would remain. A repeated command
+ * makes no event.
+ */
 export function decideSplit(
-  { sessions, parted }: SplitState,
+  { sessions, alreadySplit }: SplitState,
   command: SplitVisitor,
 ): DecidedEvent[] {
   const { visitorId: earlier_visitor_id, sessionIds, now: split_at } = command
-  if (sessionIds.every((id) => parted.includes(id))) return []
+  if (sessionIds.every((id) => alreadySplit.includes(id))) return []
   if (sessions.length === 0) throw noSuchVisitor()
-  const missing = sessionIds.find((id) => !sessions.includes(id))
-  if (missing !== undefined)
-    throw invalidField({ name: 'session_ids', issue: 'is not of this visitor', received: missing })
+  const foreign = sessionIds.find((id) => !sessions.includes(id))
+  if (foreign !== undefined)
+    throw invalidField({ name: 'session_ids', issue: 'is not of this visitor', received: foreign })
   if (sessionIds.length === sessions.length)
     throw invalidField({ name: 'session_ids', issue: 'leaves the visitor no session' })
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
   const reassigned = sessionIds.map((session_id) => {
-    const between = {
+    const move = {
       session_id,
       visitor_id,
       earlier_visitor_id,
@@ -63,46 +65,46 @@ export function decideSplit(
     }
     return decidedReassignment({
       type: 'VisitorSplit',
-      data: { ...common(between, command), ...between },
+      data: { ...moveMembers(move, command), ...move },
     })
   })
-  const between = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
-  return [corrected(command, { kind: 'split', session_ids: sessionIds, ...between }), ...reassigned]
+  const ids = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
+  return [corrected(command, { kind: 'split', session_ids: sessionIds, ...ids }), ...reassigned]
 }
 
-/** A repetition gives the same visitor. */
+/** Returns the new visitor's id, derived from the sessions, so that a repeated split gets the same one. */
 export const splitVisitorId = (visitorId: string, sessionIds: string[]): string =>
   derivedId('vid', 'split', visitorId, ...sessionIds.toSorted())
 
 export interface MergeState {
-  /** The visitor that stays has a session. */
-  isKnown: boolean
-  /** All sessions of the other, or one more than can be reassigned. */
+  /** The surviving visitor has a session. */
+  hasSurvivor: boolean
+  /** Sessions of the merged visitor, at most `maxReassigned` + 1. */
   sessions: string[]
 }
 
-/** 404 where one of both has no session, 422 where both are the same or there are too many. */
-export function decideMerger(
-  { isKnown, sessions }: MergeState,
+/** 404 when either visitor has no session, 422 when they are the same or there are too many sessions. */
+export function decideMerge(
+  { hasSurvivor, sessions }: MergeState,
   command: MergeVisitors,
 ): DecidedEvent[] {
-  const { visitorId: visitor_id, otherId: earlier_visitor_id, now: merged_at } = command
+  const { visitorId: visitor_id, mergedVisitorId: earlier_visitor_id, now: merged_at } = command
   if (visitor_id === earlier_visitor_id)
     throw invalidField({ name: 'visitor_id', issue: 'is the visitor itself', received: visitor_id })
-  if (!isKnown || sessions.length === 0) throw noSuchVisitor()
+  if (!hasSurvivor || sessions.length === 0) throw noSuchVisitor()
   if (sessions.length > maxReassigned) {
     const issue = `has more than ${maxReassigned} sessions: name it in the path, and the other one here`
     throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
   }
   const reassigned = sessions.map((session_id) => {
-    const between = { session_id, visitor_id, earlier_visitor_id, merged_at }
+    const move = { session_id, visitor_id, earlier_visitor_id, merged_at }
     return decidedReassignment({
       type: 'VisitorMerged',
-      data: { ...common(between, command), ...between },
+      data: { ...moveMembers(move, command), ...move },
     })
   })
-  const between = { visitor_id, other_visitor_id: earlier_visitor_id }
-  return [corrected(command, { kind: 'merge', session_ids: sessions, ...between }), ...reassigned]
+  const ids = { visitor_id, other_visitor_id: earlier_visitor_id }
+  return [corrected(command, { kind: 'merge', session_ids: sessions, ...ids }), ...reassigned]
 }
 
 export const noSuchVisitor = () =>
@@ -110,11 +112,11 @@ export const noSuchVisitor = () =>
     message: 'No visitor with this id was observed in this environment.',
   })
 
-type Between = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
+type Move = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
 
-// An operator said so, hence the confidence.
-function common(
-  { session_id, visitor_id, earlier_visitor_id }: Between,
+// Returns the members that VisitorSplit and VisitorMerged share. Confidence is 100, because a person decided.
+function moveMembers(
+  { session_id, visitor_id, earlier_visitor_id }: Move,
   { scope: { organizationId, environment }, now }: Correction,
 ) {
   const event_id = derivedId(
@@ -141,12 +143,17 @@ function decidedReassignment(
 }
 
 type CorrectedEvent = Extract<DomainEvent, { type: 'VisitorCorrected' }>
-type Said = Pick<CorrectedEvent['data'], 'kind' | 'visitor_id' | 'other_visitor_id' | 'session_ids'>
+type CorrectionDetails = Pick<
+  CorrectedEvent['data'],
+  'kind' | 'visitor_id' | 'other_visitor_id' | 'session_ids'
+>
 
-function corrected({ scope, reason, now }: Correction, said: Said): DecidedEvent {
+function corrected({ scope, reason, now }: Correction, details: CorrectionDetails): DecidedEvent {
   const { organizationId, environment } = scope
-  const data = { organization_id: organizationId, environment, ...said, reason, corrected_at: now }
-  const eventId = derivedId('evt', 'corrected', said.visitor_id, said.other_visitor_id, String(now))
+  const { visitor_id, other_visitor_id } = details
+  const ids = { organization_id: organizationId, environment }
+  const data = { ...ids, ...details, reason, corrected_at: now }
+  const eventId = derivedId('evt', 'corrected', visitor_id, other_visitor_id, String(now))
   return decidedEvent(
     { type: 'VisitorCorrected', data },
     { organizationId, environment, eventId, now },

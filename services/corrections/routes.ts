@@ -22,8 +22,9 @@ export interface CorrectionOptions {
 const tag = 'Visitor fingerprints'
 const path = '/v1/organizations/:organizationId/visitors/:visitorId'
 const params = organizationParams.extend({ visitorId: pathId('vid') })
-const about =
-  'Requires the `visitors:manage` secret-key scope. `session.fingerprint.calculated` is sent again for each session. Rebuilds repeat it.'
+const requires = 'Requires the `visitors:manage` secret-key scope.'
+const effects =
+  '`session.fingerprint.calculated` is raised again for each moved session. Rebuilding the read models keeps the correction.'
 
 const maxReasonCharacters = 500
 const reason = z
@@ -37,7 +38,7 @@ const reason = z
   )
   .meta({ minLength: 1, maxLength: maxReasonCharacters })
   .describe(
-    'Why, in your words. It is kept for ever: no name, address or other data about a person.',
+    'Reason for the correction. Kept permanently in the audit log, so leave out personal data.',
   )
 
 /** `POST /v1/organizations/{organizationId}/visitors/{visitorId}/splits` and `.../merges`. */
@@ -53,7 +54,7 @@ const splitBody = z
       .min(1)
       .max(maxReassigned)
       .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
-      .describe('Sessions of the visitor, not all of them.'),
+      .describe('Sessions of the visitor to move. At least one must remain.'),
     reason,
   })
   .meta({ id: 'VisitorSplitRequest' })
@@ -62,7 +63,7 @@ const splitSchema = z
   .strictObject({
     object: z.literal('visitor_split'),
     visitor_id: z.string(),
-    new_visitor_id: z.string().describe('Who the sessions are of from now on.'),
+    new_visitor_id: z.string().describe('Visitor that the sessions now belong to.'),
     session_ids: z.array(z.string()),
     reason: z.string(),
     created_at: timestamp,
@@ -76,8 +77,8 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
     auth: auth.requireOwnOrganization('visitors:manage'),
     operationId: 'splitVisitor',
     tag,
-    summary: 'Give sessions that are of somebody else a visitor of their own',
-    description: `${about} What their clients keep leads to the new visitor. A session without any that may be of either gets another visitor. Repeated, it changes nothing and answers what the first request did.`,
+    summary: 'Split a visitor',
+    description: `${requires} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session without a stored id that could belong to either visitor begins another one. ${effects} A repeated request changes nothing and returns the first response.`,
     params,
     body: splitBody,
     parameterSet: 'visitor_split',
@@ -88,14 +89,14 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
         const visitorId = checkedVisitorId(request.params)
         const { session_ids: sessionIds, reason } = request.body
         const command = { scope: auth.scope(request), visitorId, sessionIds, reason }
-        const said = await splitVisitor(depsOf(request, options, now), command)
+        const split = await splitVisitor(depsOf(request, options, now), command)
         const data: z.output<typeof splitSchema> = {
           object: 'visitor_split',
           visitor_id: visitorId,
-          new_visitor_id: said.other_visitor_id,
-          session_ids: said.session_ids,
-          reason: said.reason,
-          created_at: iso(said.corrected_at),
+          new_visitor_id: split.other_visitor_id,
+          session_ids: split.session_ids,
+          reason: split.reason,
+          created_at: iso(split.corrected_at),
         }
         return answer({ data })
       }),
@@ -105,7 +106,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
 const mergeBody = z
   .strictObject({
     visitor_id: bodyId('vid').describe(
-      `Who is the same: all its sessions, at most ${maxReassigned}, become the visitor's. It is not found any more.`,
+      `Visitor to merge into the one in the path. All its sessions (at most ${maxReassigned}) move; afterwards its id returns 404 with \`merged_into\`.`,
     ),
     reason,
   })
@@ -116,7 +117,7 @@ const mergeSchema = z
     object: z.literal('visitor_merge'),
     visitor_id: z.string(),
     merged_visitor_id: z.string(),
-    session_ids: z.array(z.string()).describe('Those that were moved.'),
+    session_ids: z.array(z.string()).describe('Sessions that were moved.'),
     reason: z.string(),
     created_at: timestamp,
   })
@@ -129,8 +130,8 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
     auth: auth.requireOwnOrganization('visitors:manage'),
     operationId: 'mergeVisitors',
     tag,
-    summary: 'Make two visitors one',
-    description: `${about} What clients of both keep leads to the one that stays, and no longer parts them.`,
+    summary: 'Merge two visitors',
+    description: `${requires} Moves all sessions of another visitor to this one. Ids stored by clients of either visitor then resolve to the remaining one and no longer cause a split. ${effects}`,
     params,
     body: mergeBody,
     parameterSet: 'visitor_merge',
@@ -139,13 +140,13 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
     run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
         const visitorId = checkedVisitorId(request.params)
-        const { visitor_id: otherId, reason } = request.body
-        const command = { scope: auth.scope(request), visitorId, otherId, reason }
+        const { visitor_id: mergedVisitorId, reason } = request.body
+        const command = { scope: auth.scope(request), visitorId, mergedVisitorId, reason }
         const sessionIds = await mergeVisitors(depsOf(request, options, now), command)
         const data: z.output<typeof mergeSchema> = {
           object: 'visitor_merge',
           visitor_id: visitorId,
-          merged_visitor_id: otherId,
+          merged_visitor_id: mergedVisitorId,
           session_ids: sessionIds,
           reason,
           created_at: iso(now),

@@ -1,8 +1,14 @@
+// Erasure of a person's sessions and visitors, in this order so that none of their sessions escapes it:
+//   1. Wait until scoring has read the whole log and the `sessions` read model its decisions.
+//   2. Stop scoring from linking sessions to the person's visitors, and collect open sessions without a decision.
+//   3. Append VisitorErased under the organization's erasure lock, with what the read models have by then.
+//   4. Wait until every read model has applied it. The receipt outlives the data.
+
 import { createHmac } from 'node:crypto'
 import type pg from 'pg'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
-import type { Applied } from '../../infra/event-store/applied.ts'
-import { catchUp, lastBefore } from '../../infra/event-store/catch-up.ts'
+import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
+import { lastPositions, waitForRecords } from '../../infra/event-store/catch-up.ts'
 import type { Decide, DecideRequest } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
@@ -11,10 +17,10 @@ import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { findErasure, findErasures } from '../../projections/erasures/queries.ts'
 import {
   countRows,
+  findSessionVisitors,
   type Person,
   sessionsOf,
   visitorsWithOtherSessions,
-  withVisitors,
 } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventsAbout } from '../../projections/webhooks/events-about.ts'
@@ -24,30 +30,29 @@ import { decideErasure, type ErasureState } from './decide.ts'
 export interface ErasureDeps {
   pool: pg.Pool
   log: Pick<EventLog, 'endPositions'>
-  applied: Pick<Applied, 'waitFor'>
+  applied: Pick<AppliedOffsets, 'waitFor'>
   decide: Decide
   keyring: Keyring
   clock: Clock
   random: Random
-  /** Resolves once scoring has read what the log has. */
-  scoringFollows: () => Promise<void>
+  /** Resolves once scoring has read everything that is on the log now. */
+  waitForScoring: () => Promise<void>
   /**
-   * Has scoring link no session to the visitors from then on. Returns their sessions that are open and not decided about
-   * yet.
+   * Stops scoring from linking further sessions to the visitors. Returns their open sessions that have no decision yet.
    */
-  hideVisitors: (tx: Tx, visitors: Hidden) => Promise<string[]>
+  stopLinking: (tx: Tx, visitors: UnlinkableVisitors) => Promise<string[]>
 }
 
-export type DecidingDeps = Omit<ErasureDeps, 'scoringFollows' | 'hideVisitors'>
+export type AppendErasureDeps = Omit<ErasureDeps, 'waitForScoring' | 'stopLinking'>
 
-export interface Hidden {
+export interface UnlinkableVisitors {
   scope: DataScope
   visitorIds: string[]
-  /** Sessions that were erased before, because their clients may have come back. */
+  /** Sessions erased before: a client that returned may still present ids from them. */
   erasedSessionIds: string[]
 }
 
-interface Erase {
+interface ErasureRequest {
   scope: DataScope
   person: Person
 }
@@ -56,69 +61,68 @@ const topic = eventTopics.VisitorErased
 const waitMs = 10_000
 
 /**
- * The rows of the receipt, once no read model has the person any more; none where nothing is known of one. A repetition
- * erases what came since, or returns the earlier receipt.
+ * Returns the rows of the receipt once no read model has the person; no rows for an unknown person. Repeating it erases
+ * sessions added since, or returns the earlier receipt.
  */
-export async function erase(deps: ErasureDeps, request: Erase): Promise<ErasureRow[]> {
+export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise<ErasureRow[]> {
   const { scope } = request
-  await allScored(deps)
-  const openIds = await hide(deps, request)
-  await eraseKnown(deps, { ...request, openIds })
-  await waitUntilApplied(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
+  await waitUntilScored(deps)
+  const openIds = await stopLinkingPerson(deps, request)
+  await appendPersonErasure(deps, { ...request, openIds })
+  await waitUntilErased(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
   return findErasure(deps.pool, scope, receiptKeysOf(deps.keyring, request))
 }
 
-// So that a session that was opened before the request is known.
-async function allScored({ pool, log, applied, scoringFollows }: ErasureDeps): Promise<void> {
-  await scoringFollows()
-  const records = lastBefore(await log.endPositions(eventTopics.SessionScored))
-  await catchUp(pool, { applied, projection: 'sessions', records, timeoutMs: waitMs })
+async function waitUntilScored({ pool, log, applied, waitForScoring }: ErasureDeps): Promise<void> {
+  await waitForScoring()
+  const records = lastPositions(await log.endPositions(eventTopics.SessionScored))
+  await waitForRecords(pool, { applied, projection: 'sessions', records, timeoutMs: waitMs })
 }
 
-// Hides the person's visitors from scoring. A visitor that has sessions of others, too, stays, because its open sessions
-// may be theirs.
-async function hide(
-  { pool, hideVisitors, keyring }: ErasureDeps,
-  request: Erase,
+// Returns open sessions of the person's visitors. Visitors that other people's sessions share stay linkable, because
+// their open sessions may belong to those people.
+async function stopLinkingPerson(
+  { pool, stopLinking, keyring }: ErasureDeps,
+  request: ErasureRequest,
 ): Promise<string[]> {
   const { scope, person } = request
-  const known = await sessionsOf(pool, scope, person)
-  const sessionIds = known.map(({ session_id }) => session_id)
-  const visitorIds = [...new Set(known.flatMap(({ visitor_id }) => visitor_id ?? []))]
+  const sessions = await sessionsOf(pool, scope, person)
+  const sessionIds = sessions.map(({ session_id }) => session_id)
+  const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   const isVisitor = 'visitorId' in person
   const shared = isVisitor
     ? new Set<string>()
     : await visitorsWithOtherSessions(pool, scope, { visitorIds, sessionIds })
-  const erased = isVisitor ? await findErasures(pool, scope, receiptKeysOf(keyring, request)) : []
-  const hidden = {
+  const receipts = isVisitor ? await findErasures(pool, scope, receiptKeysOf(keyring, request)) : []
+  const unlinkable = {
     scope,
     visitorIds: visitorIds.filter((id) => !shared.has(id)),
-    erasedSessionIds: erased.flatMap(({ session_ids }) => session_ids),
+    erasedSessionIds: receipts.flatMap(({ session_ids }) => session_ids),
   }
-  if (hidden.visitorIds.length === 0 && hidden.erasedSessionIds.length === 0) return []
-  return transaction(pool, (tx) => hideVisitors(tx, hidden))
+  if (unlinkable.visitorIds.length === 0 && unlinkable.erasedSessionIds.length === 0) return []
+  return transaction(pool, (tx) => stopLinking(tx, unlinkable))
 }
 
-/** Decides the erasure of what the read models know. */
-export function eraseKnown(
-  deps: DecidingDeps,
-  request: Erase & { openIds: string[] },
+/** Appends the erasure of the person's sessions in the read models, and of the sessions `openIds`. */
+export function appendPersonErasure(
+  deps: AppendErasureDeps,
+  request: ErasureRequest & { openIds: string[] },
 ): Promise<void> {
   const { organizationId } = request.scope
-  return decideOn(deps, request.scope, {
+  return appendErasure(deps, request.scope, {
     // A visitor's sessions are in all partitions.
     alsoReads: [
       { projection: 'sessions', topic: eventTopics.SessionScored },
       { projection: 'sessions', topic, key: organizationId },
     ],
-    load: (tx) => load(tx, request),
+    load: (tx) => loadErasureState(tx, request),
     subject: subjectOf(deps.keyring.current, request),
   })
 }
 
-/** Decides an erasure on the state that `load` returns. `subject` is what its receipt is found by. */
-export async function decideOn(
-  { decide, clock, random }: DecidingDeps,
+/** Appends the erasure of the sessions that `load` returns, if any. The receipt is found by `subject`. */
+export async function appendErasure(
+  { decide, clock, random }: AppendErasureDeps,
   scope: DataScope,
   options: {
     alsoReads: NonNullable<DecideRequest<ErasureState>['alsoReads']>
@@ -150,17 +154,17 @@ export async function countWebhooks(
   return { webhook_events: events.length, webhook_deliveries: deliveries }
 }
 
-async function load(
+async function loadErasureState(
   db: Db,
-  { scope, person, openIds }: Erase & { openIds: string[] },
+  { scope, person, openIds }: ErasureRequest & { openIds: string[] },
 ): Promise<ErasureState> {
-  const known = await sessionsOf(db, scope, person)
-  const knownIds = new Set(known.map(({ session_id }) => session_id))
-  const open = await withVisitors(
+  const scored = await sessionsOf(db, scope, person)
+  const scoredIds = new Set(scored.map(({ session_id }) => session_id))
+  const open = await findSessionVisitors(
     db,
-    openIds.filter((id) => !knownIds.has(id)),
+    openIds.filter((id) => !scoredIds.has(id)),
   )
-  const sessions = [...known, ...open]
+  const sessions = [...scored, ...open]
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   const rows = await countRows(db, sessionIds)
@@ -178,17 +182,17 @@ async function load(
   }
 }
 
-/** Waits until the projections have applied all erasures that the log has. */
-export async function waitUntilApplied(
+/** Waits until the projections have applied all erasures that are on the log. */
+export async function waitUntilErased(
   { pool, log, applied }: Pick<ErasureDeps, 'pool' | 'log' | 'applied'>,
   projections: readonly string[],
 ): Promise<void> {
-  const records = lastBefore(await log.endPositions(topic))
+  const records = lastPositions(await log.endPositions(topic))
   for (const projection of projections)
-    await catchUp(pool, { applied, projection, records, timeoutMs: waitMs })
+    await waitForRecords(pool, { applied, projection, records, timeoutMs: waitMs })
 }
 
-function subjectOf(master: MasterKey, { scope, person }: Erase) {
+function subjectOf(master: MasterKey, { scope, person }: ErasureRequest) {
   if ('visitorId' in person) return { visitorId: person.visitorId, userDigest: null }
   const isUser = 'clientUserId' in person
   return {
@@ -197,14 +201,14 @@ function subjectOf(master: MasterKey, { scope, person }: Erase) {
   }
 }
 
-// What a receipt is found by: a visitor, or a user's digest under any master key, since receipts outlive those.
-function receiptKeysOf(keyring: Keyring, { scope, person }: Erase) {
+// Returns a visitor id, or the user's digest under every master key, since receipts outlive key rotations.
+function receiptKeysOf(keyring: Keyring, { scope, person }: ErasureRequest) {
   if ('visitorId' in person) return { visitorId: person.visitorId }
   const user = 'clientUserId' in person ? person.clientUserId : ''
   return { userDigests: keyring.all.map((master) => userDigest(master, scope, user)) }
 }
 
-/** An HMAC, because ids of users can be guessed: without the master key nobody can try them. */
+/** Returns an HMAC, because user ids can be guessed: without the master key a plain hash could be searched. */
 export function userDigest(
   master: MasterKey,
   { organizationId, environment }: DataScope,

@@ -5,17 +5,17 @@ import type { DataScope } from '../../projections/sessions/scope.ts'
 
 export interface ErasureState {
   sessions: PersonSession[]
-  /** Visitors of these sessions that have other sessions, too. */
+  /** Visitors of these sessions that also have other sessions. */
   visitorsWithOtherSessions: Set<string>
-  /** How many rows there are of the sessions, by kind. */
+  /** Number of the sessions' rows by kind. */
   counts: Record<string, number>
 }
 
-// An event of so many ids is 150 KB.
-const maxSessions = 5000
+// An event with this many session ids has about 150 KB.
+const maxSessionsPerEvent = 5000
 
 /**
- * Several events where there are very many sessions, with the counts in the first; none where there are no sessions.
+ * Returns one event per 5,000 sessions, the first of which has the visitors and counts; no event without sessions.
  * Either `visitorId` or `userDigest` is null.
  */
 export function decideErasure(
@@ -33,9 +33,9 @@ export function decideErasure(
   const changed = [...visitors].filter((id) => state.visitorsWithOtherSessions.has(id))
   const erased = [...visitors].filter((id) => !state.visitorsWithOtherSessions.has(id))
   const counts = { sessions: state.sessions.length, visitors: erased.length, ...state.counts }
-  const starts = Array.from({ length: Math.ceil(state.sessions.length / maxSessions) }, (_, i) => i)
-  return starts.map((i) => {
-    const sessions = state.sessions.slice(i * maxSessions, (i + 1) * maxSessions)
+  const length = Math.ceil(state.sessions.length / maxSessionsPerEvent)
+  return Array.from({ length }, (_, i) => {
+    const sessions = state.sessions.slice(i * maxSessionsPerEvent, (i + 1) * maxSessionsPerEvent)
     const eventId = derivedId('evt', command.erasureId, String(i))
     const data = {
       event_id: eventId,

@@ -14,15 +14,15 @@ import { eventsAbout } from '../../projections/webhooks/events-about.ts'
 
 export interface ExportDeps {
   pool: Db
-  /** What scoring has in its state of sessions of the last day, by session. */
+  /** Returns the scoring states by session; only sessions of the last day have one. */
   readStates: (sessionIds: string[]) => Promise<Map<string, object>>
-  /** How each session came to its visitor. */
+  /** Returns the links of sessions to their visitors. */
   readLinks: (
     sessionIds: string[],
   ) => Promise<{ session_id: string; linked_at: number; merged_at: number | null }[]>
 }
 
-/** Everything that can be read about a person, as `exportSchema` describes it; undefined where there is nothing. */
+/** Returns all readable data of a person in the form of `exportSchema`; undefined for an unknown person. */
 export async function exportPerson(
   { pool, readStates, readLinks }: ExportDeps,
   { scope, person }: { scope: DataScope; person: Person },
@@ -39,20 +39,20 @@ export async function exportPerson(
     readLinks(sessionIds),
     correctionsOf(pool, scope, sessionIds),
   ])
-  const theirs = new Set(sessionIds)
+  const ownSessionIds = new Set(sessionIds)
   const linkOf = new Map(links.map(({ session_id, ...link }) => [session_id, link]))
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   return {
     object: 'person_export',
-    visitors: await visitorsOf(pool, scope, { visitorIds, person }),
+    visitors: await visitorsJson(pool, scope, { visitorIds, person }),
     corrections: corrections.map(
       ({ kind, visitor_id, other_visitor_id, session_ids, reason, corrected_at }) => ({
         kind,
         visitor_id,
         other_visitor_id,
         reason,
-        // The correction may name sessions of somebody else, too.
-        session_ids: session_ids.filter((id) => theirs.has(id)),
+        // A correction may also name sessions of other people.
+        session_ids: session_ids.filter((id) => ownSessionIds.has(id)),
         corrected_at: iso(corrected_at),
       }),
     ),
@@ -81,27 +81,27 @@ export async function exportPerson(
           data: JSON.parse(event.data),
         })),
       state: states.get(id) ?? null,
-      link: linkOutput(linkOf.get(id)),
+      link: linkJson(linkOf.get(id)),
     })),
   }
 }
 
-// A user's visitors may be those of others, too, so only their ids are exported.
-async function visitorsOf(
+// Exports only the ids of a user's visitors, because other people may share those.
+async function visitorsJson(
   db: Db,
   scope: DataScope,
   { visitorIds, person }: { visitorIds: string[]; person: Person },
 ): Promise<object[]> {
   if (!('visitorId' in person)) return visitorIds.map((id) => ({ id }))
-  const found = await Promise.all(visitorIds.map((id) => findVisitor(db, scope, id)))
-  return found.flatMap((row) => {
+  const rows = await Promise.all(visitorIds.map((id) => findVisitor(db, scope, id)))
+  return rows.flatMap((row) => {
     if (!row) return []
     const { activity: _, first_seen_at, last_seen_at, ...visitor } = row
     return [{ ...visitor, first_seen_at: iso(first_seen_at), last_seen_at: iso(last_seen_at) }]
   })
 }
 
-function linkOutput(
+function linkJson(
   link: { linked_at: number; merged_at: number | null } | undefined,
 ): object | null {
   if (!link) return null

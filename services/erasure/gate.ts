@@ -3,33 +3,34 @@ import { findErasure } from '../../projections/erasures/queries.ts'
 import { type ErasableSession, erasableSessions } from '../../projections/gate/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import {
+  type AppendErasureDeps,
+  appendErasure,
+  appendPersonErasure,
   countWebhooks,
-  type DecidingDeps,
-  decideOn,
-  eraseKnown,
   userDigest,
-  waitUntilApplied,
+  waitUntilErased,
 } from './commands.ts'
 
-interface GateErasureDeps extends DecidingDeps {
-  /** The server's own organization, which has the consent pages and the built-in service. */
+interface GateErasureDeps extends AppendErasureDeps {
+  /** The server's own organization, which the consent pages and the built-in service belong to. */
   ownOrganizationId: string
 }
 
 const projections = ['erasures', 'gate', 'sessions', 'repeats', 'webhooks']
 
 /**
- * Erases what is known of the agent and the person of Gate sessions, and of the consent pages that approved them. Sessions
- * that have not ended end. `name` is what a receipt is found by.
+ * Erases the personal data of agents and people in the Gate sessions, and the sessions of the consent pages that
+ * approved them. Ends sessions that are still pending. The receipt is found by the account; null = there is none to
+ * find.
  */
 export async function eraseGateSessions(
   deps: GateErasureDeps,
-  { sessions, name }: { sessions: ErasableSession[]; name: string | null },
+  { sessions, gateAccountId }: { sessions: ErasableSession[]; gateAccountId: string | null },
 ): Promise<void> {
-  const left = sessions.filter(({ is_erased }) => !is_erased)
-  const byScope = Map.groupBy(left, (session) => JSON.stringify(scopeOf(deps, session)))
-  for (const some of byScope.values()) await eraseOf(deps, some, name)
-  await erasePages(deps, left)
+  const unerased = sessions.filter(({ is_erased }) => !is_erased)
+  const byScope = Map.groupBy(unerased, (session) => JSON.stringify(scopeOf(deps, session)))
+  for (const sameScope of byScope.values()) await eraseInScope(deps, sameScope, gateAccountId)
+  await eraseConsentSessions(deps, unerased)
 }
 
 function scopeOf({ ownOrganizationId }: GateErasureDeps, session: ErasableSession): DataScope {
@@ -39,16 +40,17 @@ function scopeOf({ ownOrganizationId }: GateErasureDeps, session: ErasableSessio
   }
 }
 
-async function eraseOf(
+async function eraseInScope(
   deps: GateErasureDeps,
-  some: ErasableSession[],
-  name: string | null,
+  sessions: ErasableSession[],
+  gateAccountId: string | null,
 ): Promise<void> {
-  const [first] = some
+  const [first] = sessions
   if (!first) return
   const scope = scopeOf(deps, first)
-  const sessionIds = some.map(({ id }) => id)
-  await decideOn(deps, scope, {
+  const sessionIds = sessions.map(({ id }) => id)
+  const digestInput = gateAccountId === null ? null : accountDigestInput(gateAccountId)
+  await appendErasure(deps, scope, {
     alsoReads: [],
     load: async (tx) => ({
       sessions: sessionIds.map((session_id) => ({ session_id, visitor_id: null })),
@@ -57,43 +59,48 @@ async function eraseOf(
     }),
     subject: {
       visitorId: null,
-      userDigest: name === null ? null : userDigest(deps.keyring.current, scope, digested(name)),
+      userDigest: digestInput && userDigest(deps.keyring.current, scope, digestInput),
     },
   })
 }
 
-// The sessions by which the consent pages of those who approved were scored. They are of the server's own organization.
-async function erasePages(deps: GateErasureDeps, sessions: ErasableSession[]): Promise<void> {
+// Consent pages are scored as sessions of the server's own organization.
+async function eraseConsentSessions(
+  deps: GateErasureDeps,
+  sessions: ErasableSession[],
+): Promise<void> {
   const sessionIds = sessions.flatMap(({ proof_session_id }) => proof_session_id ?? [])
   if (sessionIds.length === 0) return
   for (const environment of ['live', 'test'] as const) {
     const scope = { organizationId: deps.ownOrganizationId, environment }
-    await eraseKnown(deps, { scope, person: { sessionIds }, openIds: [] })
+    await appendPersonErasure(deps, { scope, person: { sessionIds }, openIds: [] })
   }
 }
 
-const digested = (name: string) => `gate\0${name}`
+const accountDigestInput = (gateAccountId: string) => `gate\0${gateAccountId}`
 
-/** The rows of the receipt; none where the account is not of the scope. */
+/** Returns the rows of the receipt once no read model has the data; no rows unless the account belongs to the scope. */
 export async function eraseGateAccount(
   deps: GateErasureDeps,
   { scope, gateAccountId }: { scope: DataScope; gateAccountId: string },
 ): Promise<ErasureRow[]> {
-  const all = await erasableSessions(deps.pool, { gateAccountId })
+  const accountSessions = await erasableSessions(deps.pool, { gateAccountId })
   const { organizationId, environment } = scope
-  const sessions = all.filter((one) => {
-    const owner = scopeOf(deps, one)
+  const sessions = accountSessions.filter((session) => {
+    const owner = scopeOf(deps, session)
     return owner.organizationId === organizationId && owner.environment === environment
   })
-  await eraseGateSessions(deps, { sessions, name: gateAccountId })
-  await waitUntilApplied(deps, projections)
-  const userDigests = deps.keyring.all.map((master) =>
-    userDigest(master, scope, digested(gateAccountId)),
-  )
+  await eraseGateSessions(deps, { sessions, gateAccountId })
+  await waitUntilErased(deps, projections)
+  const digestInput = accountDigestInput(gateAccountId)
+  const userDigests = deps.keyring.all.map((master) => userDigest(master, scope, digestInput))
   return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
 }
 
-/** Whether there is such a session; resolves once no read model has who requested it, or another of its account. */
+/**
+ * Erases the session and all others of its account. Returns false if there is no such session; otherwise resolves once
+ * no read model has their personal data.
+ */
 export async function eraseGateSession(
   deps: GateErasureDeps,
   gateSessionId: string,
@@ -103,7 +110,7 @@ export async function eraseGateSession(
   const { gate_account_id: gateAccountId } = session
   const sessions =
     gateAccountId === null ? [session] : await erasableSessions(deps.pool, { gateAccountId })
-  await eraseGateSessions(deps, { sessions, name: gateAccountId })
-  await waitUntilApplied(deps, projections)
+  await eraseGateSessions(deps, { sessions, gateAccountId })
+  await waitUntilErased(deps, projections)
   return true
 }

@@ -19,7 +19,7 @@ import { type Erasure, erasureSchema, exportSchema } from './schemas.ts'
 export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   auth: Auth
   decideAs: DecideAs
-  exporting: ExportDeps
+  exportDeps: ExportDeps
   shares?: ReadShares | undefined
   ownOrganizationId: string
 }
@@ -27,16 +27,17 @@ export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
 interface PersonKind {
   path: `/${string}`
   name: 'Visitor' | 'User'
-  about: string
+  /** Part of the endpoint's description. */
+  subject: string
   params: z.ZodType<{ organizationId: string; visitorId?: string; clientUserId?: string }>
-  /** undefined where nobody can have such an id. */
+  /** Returns undefined if the id is malformed. */
   personOf(params: { visitorId?: string; clientUserId?: string }): Person | undefined
 }
 
 const visitors: PersonKind = {
   path: '/v1/organizations/:organizationId/visitors/:visitorId',
   name: 'Visitor',
-  about: 'a visitor: all sessions that were given to it',
+  subject: 'all sessions of the visitor',
   params: organizationParams.extend({ visitorId: pathId('vid') }),
   personOf: ({ visitorId = '' }) => (isId('vid', visitorId) ? { visitorId } : undefined),
 }
@@ -44,12 +45,14 @@ const visitors: PersonKind = {
 const users: PersonKind = {
   path: '/v1/organizations/:organizationId/users/:clientUserId',
   name: 'User',
-  about: 'a user of yours: all sessions that were ever attached to the `client_user_id`',
+  subject: 'all sessions that the `client_user_id` was ever attached to',
   params: organizationParams.extend({
     clientUserId: z
       .string()
       .meta({ pattern: '^.{1,256}$' })
-      .describe('Without control characters, and neither `.` nor `..`.'),
+      .describe(
+        'Your id of the user, 1 to 256 characters without control characters. `.` and `..` are refused.',
+      ),
   }),
   personOf({ clientUserId }) {
     const { data } = clientUserIdInput.safeParse(clientUserId)
@@ -78,8 +81,8 @@ function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonK
     auth: auth.requireOwnOrganization('visitors:erase'),
     operationId: `erase${kind.name}`,
     tag,
-    summary: `Erase a ${kind.name.toLowerCase()} for good`,
-    description: `Requires the \`visitors:erase\` secret-key scope. Erases ${kind.about}. It cannot be undone. Repeated, it erases what came since, or returns the same receipt.`,
+    summary: `Erase a ${kind.name.toLowerCase()}`,
+    description: `Requires the \`visitors:erase\` secret-key scope. Permanently erases ${kind.subject}, and responds once no read model has the data. A repeated request erases sessions that were added since, or returns the same receipt.`,
     params: kind.params,
     answers: { 200: single(erasureSchema) },
     errors: [404],
@@ -100,9 +103,9 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
     auth: auth.requireOwnOrganization('visitors:erase'),
     operationId: 'eraseGateAccount',
     tag,
-    summary: 'Erase who asked for an account through Gate, and who approved it',
+    summary: 'Erase the personal data of a Gate account',
     description:
-      "Requires the `visitors:erase` secret-key scope. Erases the agents' addresses and user agents, the account's name and what was sent along, of the signup and of all logins, and the consent pages' sessions. What of them waits ends. It cannot be undone; the account at the service and its agent token stay. Repeated, it erases what came since, or returns the same receipt.",
+      "Requires the `visitors:erase` secret-key scope. Permanently erases, for the signup and all logins, the agents' addresses and user agents, the account's name and metadata, and the sessions of the consent pages. Pending signups and logins are ended. The account at the service and its agent token are kept. A repeated request erases data that was added since, or returns the same receipt.",
     params: organizationParams.extend({ gateAccountId: pathId('gacct') }),
     answers: { 200: single(erasureSchema) },
     errors: [404],
@@ -119,7 +122,7 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
 
 function receiptOf(rows: ErasureRow[]): Erasure {
   const [first] = rows
-  if (!first) throw nobody()
+  if (!first) throw personNotFound()
   return {
     object: 'erasure',
     id: first.erasure_id,
@@ -130,14 +133,14 @@ function receiptOf(rows: ErasureRow[]): Erasure {
   }
 }
 
-const nobody = () =>
+const personNotFound = () =>
   new ApiError('request.not_found', {
     message: 'No such visitor, user or account is known in this environment.',
   })
 
 function exportRoute(
   app: FastifyInstance,
-  { auth, exporting, shares }: ErasureOptions,
+  { auth, exportDeps, shares }: ErasureOptions,
   kind: PersonKind,
 ): void {
   endpoint(app, {
@@ -146,16 +149,17 @@ function exportRoute(
     auth: auth.requireOwnOrganization('visitors:export'),
     operationId: `export${kind.name}`,
     tag,
-    summary: `Export everything about a ${kind.name.toLowerCase()}`,
-    description: `Requires the \`visitors:export\` secret-key scope. Exports ${kind.about}.`,
+    summary: `Export the data of a ${kind.name.toLowerCase()}`,
+    description: `Requires the \`visitors:export\` secret-key scope. Exports ${kind.subject}, with their decisions, marks and webhook events, as one JSON document.`,
     params: kind.params,
     answers: { 200: single(exportSchema) },
     errors: [404],
     async run(request, { reply }) {
       reply.header('cache-control', 'no-store')
       const person = kind.personOf(request.params)
-      const data = person && (await exportPerson(exporting, { scope: auth.scope(request), person }))
-      if (!data) throw nobody()
+      const data =
+        person && (await exportPerson(exportDeps, { scope: auth.scope(request), person }))
+      if (!data) throw personNotFound()
       return { data }
     },
   })

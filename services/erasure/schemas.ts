@@ -5,9 +5,12 @@ export const erasureSchema = z
   .strictObject({
     object: z.literal('erasure'),
     id: z.string(),
-    visitor_id: z.string().nullable().describe('Null where the erasure of a user was asked for.'),
+    visitor_id: z
+      .string()
+      .nullable()
+      .describe('Erased visitor; null if a user or Gate account was erased.'),
     session_ids: z.array(z.string()),
-    counts: z.record(z.string(), z.int()).describe('What went, by kind.'),
+    counts: z.record(z.string(), z.int()).describe('Number of erased items by kind.'),
     erased_at: timestamp,
   })
   .meta({ id: 'Erasure' })
@@ -20,9 +23,7 @@ export const exportSchema = z
     visitors: z.array(z.looseObject({})),
     corrections: z
       .array(z.looseObject({}))
-      .describe(
-        'What was said of the sessions when they were given to another visitor, oldest first.',
-      ),
+      .describe('Splits and merges that moved these sessions, oldest first.'),
     sessions: z.array(
       z.strictObject({
         id: z.string(),
@@ -30,21 +31,23 @@ export const exportSchema = z
         client_users: z.array(
           z.strictObject({ client_user_id: z.string().nullable(), event_id: z.string() }),
         ),
-        decisions: z.array(z.looseObject({})).describe('Each as the log has it, oldest first.'),
+        decisions: z
+          .array(z.looseObject({}))
+          .describe('Decisions as recorded on the log, oldest first.'),
         marks: z
           .array(z.looseObject({}))
-          .describe('What the session was said to be, oldest first.'),
+          .describe('Marks of the session, oldest first. Removed ones have `is_removed`.'),
         webhook_events: z.array(z.looseObject({})),
         state: z
           .looseObject({})
           .nullable()
-          .describe('What was observed, for a day after the opening.'),
+          .describe(
+            'Observed data in the scoring state, available for a day after the session opened.',
+          ),
         link: z
           .looseObject({})
           .nullable()
-          .describe(
-            'How the session came to its visitor, and what the visitor is found by through it.',
-          ),
+          .describe('Match of the session to its visitor, and the matching keys it contributed.'),
       }),
     ),
   })

@@ -1,21 +1,27 @@
+// Publishes the outbox (outbox.ts) to the compacted topic tidegate.facts.v1, keyed by session: the current row, or a
+// tombstone if the session has no row. Invariants:
+//   - Any number of publishers may run; an advisory lock lets one work at a time.
+//   - A publisher can lose the lock while it hangs in an append, which may then land after a newer record. It reads the
+//     rows again after each append and publishes those that differ; if its transaction is gone, it enqueues them again.
+//   - A publisher that dies after such a late append repairs nothing, and could bring back an erased row. Therefore
+//     every tombstone is published twice, ten minutes apart.
+
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
-import { type EventLog, type KeyedRecord, outcomeOf } from '../../infra/log/port.ts'
+import { type EventLog, type KeyedRecord, waitForOutcome } from '../../infra/log/port.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
-import { seldom } from '../../infra/timing.ts'
+import { cachedFor } from '../../infra/timing.ts'
+import { backfillBatch, isTopicInUse, startBackfills } from './backfill.ts'
 import {
-  deleteNotes,
-  findDueNotes,
-  followPolicies,
-  isTopicInUse,
-  type Note,
-  noteAgain,
-  noteRows,
-  readPublished,
-  repeatNotes,
-} from './store.ts'
+  deleteEntries,
+  enqueueFacts,
+  findDueEntries,
+  type OutboxEntry,
+  readCurrentFacts,
+  rescheduleTombstones,
+} from './outbox.ts'
 import { type FactsTopicSettings, factsTopic, factsTopicSpec } from './topic.ts'
 
 export interface PublisherDeps {
@@ -24,78 +30,79 @@ export interface PublisherDeps {
   codec: EventCodec
   config: FactsTopicSettings
   logger: Logger
-  /** Milliseconds until it is published once more that a session has no row. Default ten minutes. */
+  /** Delay before a tombstone is published a second time. Milliseconds; default ten minutes. */
   repeatMs?: number
 }
 
-// What has come in between is published together.
 const intervalMs = 1000
 const tenMinutes = 10 * 60 * 1000
-// With the time-out of an append it is less than a transaction may wait.
-const unknownMs = 8000
+// Together with the append's own timeout (5 s), less than the idle-in-transaction timeout (15 s).
+const appendOutcomeTimeoutMs = 8000
 
-/**
- * Publishes rows of sessions as they are now, where they changed and their organizations have the topic. Several may
- * run, and one works at a time. One that hangs while it appends may be late and write what was erased meanwhile, so
- * that a session has no row is published twice.
- */
 export function runFactsPublisher(deps: PublisherDeps): Periodic {
   const { pool, log, config, logger } = deps
-  // Made with its settings when it is first used: a broker that refuses them may have organizations without the topic.
-  const prepared = seldom(Infinity, () => log.ensureTopics([factsTopicSpec(config)]))
-  const appendMarkers = createMarkers(deps)
+  // Created on first use, so that a broker that refuses its settings can still serve organizations without the topic.
+  const createTopic = cachedFor(Infinity, () => log.ensureTopics([factsTopicSpec(config)]))
+  const nudgeCompaction = createCompactionNudge(deps)
 
   async function work(): Promise<boolean> {
     if (!(await isTopicInUse(pool))) return false
-    await prepared()
+    await createTopic()
     return transaction(pool, async (tx) => {
       if (!(await tryLock(tx, 'tidegate:facts'))) return false
-      await appendMarkers()
-      if (await followPolicies(tx)) return true
-      const notes = await findDueNotes(tx)
-      if (notes.length === 0) return noteRows(tx)
-      await publish(tx, deps, notes)
+      await nudgeCompaction()
+      if (await startBackfills(tx)) return true
+      const entries = await findDueEntries(tx)
+      if (entries.length === 0) return backfillBatch(tx)
+      await publish(tx, deps, entries)
       return true
     })
   }
 
   const onError = (err: unknown) =>
-    logger.warn({ err }, 'facts of sessions were not published; the next run tries again')
+    logger.warn({ err }, 'failed to publish session facts; retrying')
   return runPeriodically({ intervalMs, work, onError })
 }
 
-async function publish(tx: Tx, deps: PublisherDeps, notes: Note[]): Promise<void> {
-  const gone = new Set<string>()
-  let left = [...new Set(notes.map(({ session_id }) => session_id))]
-  // A row that changed while its record was on its way may have been published by another one meanwhile, as it is now.
-  while (left.length > 0) {
-    const facts = await readPublished({ tx, codec: deps.codec }, left)
-    await append(deps.log, facts, left)
-    const now = await readPublished({ tx, codec: deps.codec }, left).catch((error) =>
-      lost(deps, left, error),
+async function publish(tx: Tx, deps: PublisherDeps, entries: OutboxEntry[]): Promise<void> {
+  const published = new Map<string, Buffer | undefined>()
+  let sessionIds = [...new Set(entries.map(({ session_id }) => session_id))]
+  // If a row changed during the append, another publisher may have published the newer one first, and ours overwrote
+  // it.
+  while (sessionIds.length > 0) {
+    const facts = await readCurrentFacts({ tx, codec: deps.codec }, sessionIds)
+    await append(deps.log, facts, sessionIds)
+    const current = await readCurrentFacts({ tx, codec: deps.codec }, sessionIds).catch((error) =>
+      enqueueAndRethrow(deps, sessionIds, error),
     )
-    for (const id of left) facts.has(id) ? gone.delete(id) : gone.add(id)
-    left = left.filter((id) => !isSame(facts.get(id), now.get(id)))
+    for (const id of sessionIds) published.set(id, facts.get(id))
+    sessionIds = sessionIds.filter((id) => !isSameRow(published.get(id), current.get(id)))
   }
-  const again = notes.filter((note) => gone.has(note.session_id) && !note.is_repeat)
-  const done = notes.filter((note) => !again.includes(note))
-  if (again.length > 0) await repeatNotes(tx, again, { ms: deps.repeatMs ?? tenMinutes })
-  if (done.length > 0) await deleteNotes(tx, done)
+  const isTombstone = ({ session_id }: OutboxEntry) => published.get(session_id) === undefined
+  const repeats = entries.filter((entry) => isTombstone(entry) && !entry.is_repeat)
+  const done = entries.filter((entry) => !repeats.includes(entry))
+  if (repeats.length > 0)
+    await rescheduleTombstones(tx, repeats, { ms: deps.repeatMs ?? tenMinutes })
+  if (done.length > 0) await deleteEntries(tx, done)
 }
 
 async function append(log: EventLog, facts: Map<string, Buffer>, ids: string[]): Promise<void> {
   try {
     await log.append(ids.map((key) => recordOf(key, facts.get(key))))
   } catch (error) {
-    // It would overtake what is published next.
-    await outcomeOf(error, unknownMs)
+    // If it still lands, it must do so before the next append, or it would overwrite a newer record.
+    await waitForOutcome(error, appendOutcomeTimeoutMs)
     throw error
   }
 }
 
-// Its transaction was given up, so that another one has published the same meanwhile, and its notes are gone.
-async function lost({ pool }: PublisherDeps, sessionIds: string[], error: unknown): Promise<never> {
-  await noteAgain(pool, sessionIds)
+// The transaction is lost, so another publisher may have handled and deleted the entries before our append landed.
+async function enqueueAndRethrow(
+  { pool }: PublisherDeps,
+  sessionIds: string[],
+  error: unknown,
+): Promise<never> {
+  await enqueueFacts(pool, sessionIds)
   throw error
 }
 
@@ -106,25 +113,25 @@ const recordOf = (key: string, value: Buffer | undefined): KeyedRecord => ({
   headers: {},
 })
 
-const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
-  one && other ? one.equals(other) : one === other
+const isSameRow = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+  a && b ? a.equals(b) : a === b
 
-interface MarkerDeps {
+interface NudgeDeps {
   log: EventLog
   config: FactsTopicSettings
 }
 
 /**
- * Appends a marker to each partition, four times within the time in which deleted records are to be gone: a broker rolls
- * and cleans a partition only when something is appended to it. A marker says that its key, which is no session's, has
- * nothing, so that readers pass over it as they are.
+ * Returns a function that appends a marker to each partition, at most four times per FACTS_GONE_WITHIN_MS: a broker
+ * compacts a partition only after something was appended to it. A marker is a tombstone whose key is no session's, so
+ * readers of the topic ignore it.
  */
-function createMarkers({ log, config }: MarkerDeps): () => Promise<unknown> {
-  const found = seldom(Infinity, () => markersOf(log))
-  return seldom(config.FACTS_GONE_WITHIN_MS / 4, async () => log.append(await found()))
+function createCompactionNudge({ log, config }: NudgeDeps): () => Promise<unknown> {
+  const findMarkers = cachedFor(Infinity, () => markersOf(log))
+  return cachedFor(config.FACTS_GONE_WITHIN_MS / 4, async () => log.append(await findMarkers()))
 }
 
-// The same key of a partition each time, so that one of them stays.
+// Returns one marker for each partition, with the same key every time, so that compaction keeps a single one.
 async function markersOf(log: EventLog): Promise<KeyedRecord[]> {
   const partitions = (await log.endPositions(factsTopic)).length
   const keys = new Map<number, string>()

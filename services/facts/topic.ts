@@ -2,7 +2,7 @@ import type { Config } from '../../infra/config.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
 import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
 
-/** The rows of sessions for readers without keys. It has no events, and nothing follows from it. */
+/** Compacted topic of current session rows, for readers without keys. Not a source of events for any read model. */
 export const factsTopic = 'tidegate.facts.v1'
 
 export type FactsTopicSettings = Pick<Config, 'TOPIC_PARTITIONS' | 'FACTS_GONE_WITHIN_MS'>
@@ -14,8 +14,8 @@ export const factsTopicSpec = (config: FactsTopicSettings): TopicSpec => ({
 })
 
 /**
- * Makes the topic, with its settings. ApiError: 422 on the embedded log, which has none. Rejects where the brokers refuse a
- * setting.
+ * Creates the topic with its settings. ApiError: 422 on the embedded log, which does not have it. Rejects if the
+ * brokers refuse a setting.
  */
 export async function prepareFactsTopic({ log, config }: TopicDeps): Promise<void> {
   if (config.KAFKA_BROKERS.length === 0) throw invalid(onEmbeddedLog, 'organization_data_policy')

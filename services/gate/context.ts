@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type pg from 'pg'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import type { Applied } from '../../infra/event-store/applied.ts'
+import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
 import type { Decide, DecideAs, DecisionGuard } from '../../infra/event-store/decide.ts'
 import type { Command, Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
@@ -23,42 +23,42 @@ export interface ConsentKeys {
   secretHashes(): Promise<string[]>
 }
 
-/** Reads what the holder of a domain has published there. Neither function rejects. */
+/** Reader of what a domain publishes. Neither function rejects. */
 export interface DomainReader {
   txtRecords(name: string): Promise<string[]>
-  /** What is at an https URL; undefined without a 200. */
+  /** Returns the body of an https URL; undefined without a 200. */
   fileAt(url: string): Promise<string | undefined>
 }
 
 interface OrganizationSignup {
   gateSessionId: GateSessionId
   accountName: string
-  /** The same whenever the signup is repeated, so that the organization is the same, too. */
+  /** Epoch milliseconds. The organization's id is derived from it, so a retried signup gets the same organization. */
   startedAt: number
-  /** Holds while nobody else has provided the account. */
+  /** Holds until another process has provided the account. */
   stillNeeded: DecisionGuard
 }
 
 interface SignedUpOrganization {
-  /** Environment variables by name, with keys that nobody has had before. */
+  /** Environment variables by name, with newly issued keys. */
   outputs: Record<string, string>
-  /** Holds while no repetition has replaced the keys. */
+  /** Holds until a retry has replaced the keys. */
   isCurrent: DecisionGuard
 }
 
 export interface GateOptions {
-  /** Without a slash at its end. */
+  /** Base URL without a trailing slash. */
   publicUrl: string
-  /** The pool of commands: slow searches have another. */
+  /** Pool of commands. Slow searches use another one. */
   pool: pg.Pool
-  applied: Applied
+  applied: AppliedOffsets
   log: Pick<EventLog, 'endPositions'>
   decideAs: DecideAs
   keyring: Keyring
   clock: Clock
   random: Random
   logger: Logger
-  /** How long an approval stays hidden from other processes after its process died. */
+  /** Duration of an approval's lease: other processes take it over this long after its process died. */
   leaseMs: number
   integratorTimeoutMs: number
   directCalls: DirectCalls
@@ -68,14 +68,14 @@ export interface GateOptions {
   domainReader: DomainReader
   network: NetworkSource
   /**
-   * Makes an organization, or finds the one that it made before, and issues its keys anew. undefined when they are not
-   * needed any more.
+   * Creates an organization, or finds the one that an earlier attempt created, and issues new keys. Returns undefined
+   * if they are no longer needed.
    */
   signUpOrganization: (signup: OrganizationSignup) => Promise<SignedUpOrganization | undefined>
-  /** Erases who requested and approved, in the session and in all others of its account. False without such a session. */
+  /** Erases personal data in the session and all others of its account. Returns false if there is no such session. */
   eraseSession: (decide: Decide, gateSessionId: GateSessionId) => Promise<boolean>
   eraseSessions: (decide: Decide, sessions: ErasableSession[]) => Promise<void>
-  /** How long it is known who requested and approved. */
+  /** Retention of the personal data of agents and people who approved. */
   retentionMs: number
 }
 
@@ -85,16 +85,16 @@ export interface GateParts extends GateOptions {
   pages: Pages
 }
 
-/** What commands work with. A repeated command has the same `random` and `idTime`, and so the same ids and tokens. */
+/** Dependencies of commands. A repeated command has the same `random` and `idTime`, and so the same ids and tokens. */
 export interface GateDeps extends GateParts {
   decide: Decide
   idTime?: number
 }
 
 export interface Approvals {
-  /** Works on the approval, unless some process does already. */
+  /** Starts work on the approval, unless a process already works on it. */
   run(gateSessionId: GateSessionId): void
-  /** The session once it is not pending any more, or as it is after `ms`. */
+  /** Returns the session once it is no longer pending, or its state after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
   stop(): Promise<void>
 }
@@ -104,11 +104,11 @@ export interface GateContext extends GateParts {
   auth: Auth
   idempotency: Idempotency
   /**
-   * Resolves to what `read` does, once the read model of Gate is caught up. ApiError service.unavailable until then,
-   * because a stale one would show revoked tokens as usable.
+   * Runs `read` once Gate's read model has caught up, because a stale one would show revoked tokens as usable. ApiError
+   * service.unavailable if it does not catch up in time.
    */
   readCurrent: <T>(read: () => Promise<T>) => Promise<T>
   depsOf(command: Command, decide: Decide): GateDeps
-  /** Decides as the key of the request. */
+  /** Returns a `Decide` whose actor is the key of the request. */
   decideByKey(request: FastifyRequest): Decide
 }

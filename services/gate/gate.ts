@@ -2,20 +2,20 @@ import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { runGateRetention } from './erasure/retention.ts'
 import { createGateLimits } from './limits.ts'
-import { measuredCalls } from './metrics.ts'
+import { withAttemptMetrics } from './metrics.ts'
 import { createPages } from './store.ts'
-import { runTimeOuts } from './time-outs.ts'
+import { runGateExpiry } from './time-outs.ts'
 import { createVault } from './vault.ts'
 
 export { gateMigrations } from './store.ts'
 
 export type Gate = ReturnType<typeof startGate>
 
-/** Runs Gate's workers until it is stopped. Needs the tables of `gateMigrations`. */
+/** Starts Gate's workers. Needs the tables of `gateMigrations`. */
 export function startGate(options: GateOptions) {
   const parts: GateParts = {
     ...options,
-    directCalls: measuredCalls(options.directCalls, options.meter),
+    directCalls: withAttemptMetrics(options.directCalls, options.meter),
     limits: createGateLimits(options.pool),
     vault: createVault(options),
     pages: createPages(options),
@@ -23,7 +23,7 @@ export function startGate(options: GateOptions) {
   const approvals = startApprovals(parts)
   const workers: { stop(): Promise<void> }[] = [
     approvals,
-    runTimeOuts(parts),
+    runGateExpiry(parts),
     runGateRetention(parts),
   ]
   return {

@@ -1,20 +1,22 @@
+// Fixed-window rate limits of Gate, counted in tidegate.gate_limits. A window begins with its first request.
+
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { sessionTtlMs } from './sessions.ts'
 
 const minute = 60
-// No session lives longer, so nobody has to wait longer.
+// Also the maximum Retry-After, because no session lives longer.
 const sessionTtl = sessionTtlMs / 1000
 
-// At most so many `points`, which are requests of a key, in so many seconds from the first one on.
+// Points are the requests that a key can make within a window of so many seconds.
 const rules = {
   create_session: { points: 5, seconds: minute },
   poll: { points: 30, seconds: minute },
   consent: { points: 30, seconds: minute },
-  /** By IP address and session. A minute longer than a session: the clocks of processes differ. */
+  /** By IP address and session. A minute longer than a session, because clocks differ. */
   approve: { points: 3, seconds: sessionTtl + minute },
-  /** By IP address, of pending sessions. High, because a page that is being closed sends it, too. */
+  /** By IP address and pending session. High, because a page that is being closed also sends it. */
   cancel: { points: 60, seconds: minute },
   ack: { points: 20, seconds: minute },
   claim: { points: 20, seconds: minute },
@@ -23,34 +25,33 @@ const rules = {
   create_login: { points: 10, seconds: minute },
   verify: { points: 60, seconds: minute },
   revoke: { points: 20, seconds: minute },
-  /** By service, because each of them makes this server ask strangers. */
+  /** By service. Each makes this server send requests to third parties. */
   verify_domain: { points: 30, seconds: minute },
   consume: { points: 30, seconds: minute },
 } as const
 
 export type GateLimits = ReturnType<typeof createGateLimits>
 
-// A window begins with its first request and does not move, so a refused request makes nobody wait for longer.
+// Refused requests never extend a window.
 const now = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
-const countOne = `
-insert into tidegate.gate_limits as known (key, points, expire) values ($1, 1, ${now} + $2)
+const countRequest = `
+insert into tidegate.gate_limits as counted (key, points, expire) values ($1, 1, ${now} + $2)
 on conflict (key) do update set
-  points = case when known.expire <= ${now} then 1 else known.points + 1 end,
-  expire = case when known.expire <= ${now} then excluded.expire else known.expire end
+  points = case when counted.expire <= ${now} then 1 else counted.points + 1 end,
+  expire = case when counted.expire <= ${now} then excluded.expire else counted.expire end
 returning points as count, (expire - ${now})::float8 as "endsInMs"`
 
 export function createGateLimits(pool: pg.Pool) {
   return {
     /**
-     * Counts a request. ApiError 429 gate.rate_limit when it is one too many; refused requests do not count. Rejects
-     * when the database does not answer, so that nothing is let through uncounted.
+     * Counts a request. ApiError 429 gate.rate_limit over the limit. Rejects without the database, so it fails closed.
      */
     async count(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void> {
-      // Tokens and codes are among the keys, so they are hashed.
+      // Keys are hashed, because some are tokens and codes.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
       const { points, seconds } = rules[limit]
       const values = [`${limit}:${id}`, seconds * 1000]
-      const query = { name: 'gate-limit', text: countOne, values }
+      const query = { name: 'gate-limit', text: countRequest, values }
       const { rows } = await pool.query<{ count: number; endsInMs: number }>(query)
       const [window] = rows
       if (!window || window.count <= points) return

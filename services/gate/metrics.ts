@@ -8,19 +8,19 @@ type GateAttemptOutcome = (typeof attemptOutcomes)[number]
 
 export type GateMeter = ReturnType<typeof measureGate>
 
-// A person waits for the first seconds of it; an approval ends with its session, after 15 minutes.
+// Seconds. A person waits for the first few; an approval ends with its session, after 15 minutes.
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 900]
 
 export function measureGate(registry: Registry) {
   const registers = [registry]
   const attempts = createCounter(registry, {
     name: 'tidegate_gate_approval_attempts_total',
-    help: 'Attempts to have a service make an account: accepted, retrying (another follows), failed (none does) or not_sent.',
+    help: 'Attempts to create an account at a service: accepted, retrying (another attempt follows), failed (last attempt) or not_sent.',
     labels: { outcome: attemptOutcomes },
   })
   const approvals = new Histogram({
     name: 'tidegate_gate_approval_duration_seconds',
-    help: 'Time from the approval of a signup by a person to its outcome: approved or rejected.',
+    help: "Time from a person's approval of a signup to its outcome: approved or rejected.",
     labelNames: ['outcome'],
     buckets,
     registers,
@@ -28,26 +28,26 @@ export function measureGate(registry: Registry) {
   for (const outcome of approvalOutcomes) approvals.zero({ outcome })
   return {
     attempted: (outcome: GateAttemptOutcome) => attempts.inc({ outcome }),
-    /** `ms` since the approval started. */
+    /** `ms`: time since the approval started. */
     finished: (outcome: (typeof approvalOutcomes)[number], ms: number) =>
       approvals.observe({ outcome }, Math.max(0, ms) / 1000),
   }
 }
 
-const outcomes: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
+const outcomeByKind: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
   accepted: 'accepted',
   retry: 'retrying',
   failed: 'failed',
   not_sent: 'not_sent',
 }
 
-export function measuredCalls(calls: DirectCalls, meter: GateMeter | undefined): DirectCalls {
+export function withAttemptMetrics(calls: DirectCalls, meter: GateMeter | undefined): DirectCalls {
   if (!meter) return calls
   return {
     ...calls,
     async attempt(call) {
       const answer = await calls.attempt(call)
-      meter.attempted(outcomes[answer.kind])
+      meter.attempted(outcomeByKind[answer.kind])
       return answer
     },
   }

@@ -15,7 +15,7 @@ import { registryRoutes } from './registry/routes.ts'
 import { serviceRoutes } from './registry/service-routes.ts'
 import { signupRoutes } from './signup/routes.ts'
 
-const all: ((app: FastifyInstance, context: GateContext) => void | Promise<void>)[] = [
+const routes: ((app: FastifyInstance, context: GateContext) => void | Promise<void>)[] = [
   signupRoutes,
   registryRoutes,
   serviceRoutes,
@@ -28,7 +28,7 @@ const all: ((app: FastifyInstance, context: GateContext) => void | Promise<void>
   consentPageRoutes,
 ]
 
-/** `/v1/gate`, and the consent page below `/gate`. */
+/** Routes under `/v1/gate`, and the consent and receipt pages under `/gate`. */
 export async function gateRoutes(
   app: FastifyInstance,
   { gate, auth, idempotency }: { gate: Gate; auth: Auth; idempotency: Idempotency },
@@ -42,5 +42,5 @@ export async function gateRoutes(
     depsOf: ({ random, now }, decide) => ({ ...parts, decide, random, idTime: now }),
     decideByKey: (request) => parts.decideAs(auth.actor(request), request),
   }
-  for (const add of all) await add(app, context)
+  for (const register of routes) await register(app, context)
 }

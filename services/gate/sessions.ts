@@ -10,45 +10,48 @@ export const createParameterSet = 'gate_session_create'
 export const sessionTtlMs = 15 * 60 * 1000
 export const deliveryTtlMs = 24 * 60 * 60 * 1000
 export const codeTtlMs = 5 * 60 * 1000
-/** From when the token was issued or last used. */
+/** Counted from the issue or the last use of the token. */
 export const agentTokenTtlMs = 90 * 24 * 60 * 60 * 1000
 
-/** Nobody knows more of this person. The id of a pending session would let others decide about it. */
+/** Actor of decisions on the consent page. The id is not the session's, since anyone who knows that could decide it. */
 export const consentingPerson = { type: 'person', id: 'consent-page' } as const
 
-/** Who requested the session: the key that credentials are sealed to, or the account of a login. */
+/** Returns the requesting agent: the key that its credentials are sealed to, or the account of a login. */
 export function agentOf({ delivery_key_id, gate_account_id }: GateSessionRow): Actor {
   return { type: 'agent', id: delivery_key_id ?? gate_account_id ?? 'unknown' }
 }
 
-export function foundSession(session: GateSessionRow | undefined): GateSessionRow {
+export function requireSession(session: GateSessionRow | undefined): GateSessionRow {
   if (!session) throw new ApiError('gate.session_not_found')
   return session
 }
 
 /**
- * The session while it can be decided about. ApiError: 404 without it, 410 when it has expired, 409 when it is
- * resolved. A signup whose approval has started is pending, too.
+ * Returns the session if it is pending, as a signup whose approval has started is, too. ApiError: 404 no such session,
+ * 410 expired, 409 resolved.
  */
-export function pendingSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
-  const found = foundSession(session)
-  if (found.status === 'expired') throw new ApiError('gate.session_expired')
-  if (found.status !== 'pending') throw new ApiError('gate.session_already_resolved')
-  // Once an approval has started only its outcome ends the session, so an answer that arrives late still counts.
-  if (found.expires_at <= now && found.approval_started_at === null)
+export function requirePending(session: GateSessionRow | undefined, now: number): GateSessionRow {
+  const pending = requireSession(session)
+  if (pending.status === 'expired') throw new ApiError('gate.session_expired')
+  if (pending.status !== 'pending') throw new ApiError('gate.session_already_resolved')
+  // Once an approval has started, only its outcome ends the session, so that a late response still counts.
+  if (pending.expires_at <= now && pending.approval_started_at === null)
     throw new ApiError('gate.session_expired')
-  return found
+  return pending
 }
 
-/** In `claiming` a person has approved, and the agent has yet to pass the code on. */
+/** Returns `claiming` when a person has approved and the agent has yet to send the claim code. */
 export function phaseOf({ status, claim, approval_started_at }: GateSessionRow) {
   if (status !== 'pending') return 'ended'
   if (approval_started_at !== null) return 'in_progress'
   return claim === 'waiting' ? 'claiming' : 'undecided'
 }
 
-/** Whether credentials wait for their agent. */
-export function isWaiting({ delivery, delivery_expires_at }: GateSessionRow, now: number): boolean {
+/** Returns true if the agent can still fetch its credentials. */
+export function hasDelivery(
+  { delivery, delivery_expires_at }: GateSessionRow,
+  now: number,
+): boolean {
   return delivery === 'waiting' && delivery_expires_at !== null && delivery_expires_at > now
 }
 
@@ -70,13 +73,16 @@ export function serviceStream(serviceId: string) {
   }
 }
 
-/** For `alsoReads`: the events of another session or service. */
-export function seenOf(key: string) {
+/** Returns an `alsoReads` entry for the events of another session or service. */
+export function gateEventsOf(key: string) {
   return { projection: 'gate', topic: eventTopics.GateSessionOpened, key }
 }
 
-/** `name`: what tells the event from others of the session, so that a repetition of the decision has the same event id. It is part of the id for ever. */
-export function sessionDecision(
+/**
+ * Returns an event of the session. Its id is derived from `name`, which must be unique within the session, so that a
+ * repeated decision has the same event id. A published name must never change.
+ */
+export function sessionEvent(
   session: Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>,
   event: DomainEvent,
   { now, name = [event.type] }: { now: number; name?: string[] },
@@ -84,16 +90,16 @@ export function sessionDecision(
   return eventAbout(session, event, { eventId: derivedId('evt', session.id, ...name), now })
 }
 
-/** `problem` is for whoever signed up, and quotes nothing of the service's answer. */
-export function rejected(
+/** Returns the rejection of the session. The agent sees `problem`, so it must not quote the service's response. */
+export function rejection(
   session: GateSessionRow,
   { reason, problem = null, now }: { reason: GateRejection; problem?: string | null; now: number },
 ): DecidedEvent {
   const data = { gate_session_id: session.id, reason, problem, rejected_at: now }
-  return sessionDecision(session, { type: 'GateSessionRejected', data }, { now })
+  return sessionEvent(session, { type: 'GateSessionRejected', data }, { now })
 }
 
-/** What the scored session of the consent page says of the browser that approves. */
+/** Decision on the consent page's own session, which scores the approving browser. */
 export interface Proof {
   verdict: 'human' | 'inconclusive'
   riskScore: number
@@ -101,7 +107,7 @@ export interface Proof {
   decisionId: string
 }
 
-/** The members that every event of an approval has: by which token of the page, and with which proof. */
+/** Returns the members that all approval events share: the page's token, and the proof. */
 export function approvalMembers(approval: {
   approveTokenHashes: [string, ...string[]]
   proof: Proof

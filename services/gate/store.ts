@@ -6,8 +6,12 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import { type StoreOptions, vaultDdl } from './vault.ts'
 
-// What Gate stores outside the log, and what happens where a row of it is lost. gate_approve_tokens: the consent page is
-// reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the agent signs up again.
+// Tables that Gate keeps outside the log, and the effect of losing a row:
+//   gate_approve_tokens: the person must reload the consent page.
+//   gate_pages: a closed page does not reject its session.
+//   gate_leases: another process resumes the approval.
+//   gate_vault: the credentials are lost, so the agent must sign up again.
+//   gate_limits: a rate limit starts over.
 
 const pages = table(
   'tidegate.gate_pages',
@@ -54,7 +58,7 @@ export type Pages = ReturnType<typeof createPages>
 
 export function createPages({ pool, keyring, clock, random }: StoreOptions) {
   return {
-    /** One more approve token. The page is not closing any more. */
+    /** Returns another approve token. A page that was closing is open again. */
     async open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>> {
       const token = generateToken('gtapr', random)
       await pool.query(
@@ -66,7 +70,7 @@ export function createPages({ pool, keyring, clock, random }: StoreOptions) {
       )
       return token
     },
-    /** Does nothing when `token` is not the page's newest, because then a reload has opened the page again. */
+    /** Marks the page as closed, unless `token` is not its newest one, because then a reload has opened it again. */
     async close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void> {
       await pool.query(
         `update tidegate.gate_pages set closed_at = coalesce(closed_at, ${databaseNow})
@@ -77,7 +81,7 @@ export function createPages({ pool, keyring, clock, random }: StoreOptions) {
   }
 }
 
-/** Whether the consent data of the session was read with a token that has one of the hashes. */
+/** Returns true if an approve token with one of the hashes was issued to the session's page. */
 export async function isApproveTokenOf(
   db: Db,
   gateSessionId: string,
@@ -90,8 +94,8 @@ export async function isApproveTokenOf(
   return rowCount !== 0
 }
 
-/** Milliseconds since the page was closed; null while it is open. */
-export async function closingFor(db: Db, gateSessionId: string): Promise<number | null> {
+/** Returns the milliseconds since the page was closed; null while it is open. */
+export async function closedForMs(db: Db, gateSessionId: string): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (${databaseNow} - closed_at)::float8 as ms from tidegate.gate_pages where gate_session_id = $1`,
     [gateSessionId],
@@ -99,8 +103,8 @@ export async function closingFor(db: Db, gateSessionId: string): Promise<number 
   return rows[0]?.ms ?? null
 }
 
-/** Pending sessions whose page has been closing for `forMs`, in random order. */
-export async function longClosing(
+/** Returns pending sessions whose page has been closed for `forMs`, in random order. */
+export async function closedPages(
   db: Db,
   { forMs, now, limit }: { forMs: number; now: number; limit: number },
 ): Promise<GateSessionId[]> {

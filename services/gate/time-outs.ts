@@ -1,4 +1,4 @@
-import { workOffInTurn } from '../../infra/flow/in-turn.ts'
+import { processDueItems } from '../../infra/flow/in-turn.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { GateSessionId } from '../../infra/ids.ts'
 import { databaseNow } from '../../infra/postgres/lease.ts'
@@ -7,28 +7,27 @@ import { dueGateSessions } from '../../projections/gate/queries.ts'
 import type { GateDeps, GateParts } from './context.ts'
 import { expireCode, expireDelivery, expireSession, rejectClosed } from './signup/commands.ts'
 import { reloadMs } from './signup/decide.ts'
-import { longClosing } from './store.ts'
+import { closedPages } from './store.ts'
 
-/** Ends what has expired and deletes what is left of it. Several processes may run it; one works at a time. */
-export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?: number }) {
+/**
+ * Starts two workers: one ends expired sessions, codes and deliveries, the other deletes their leftover rows. Any
+ * number of processes may run them; one works at a time.
+ */
+export function runGateExpiry(options: GateParts & { timeOutsMs?: number; purgeMs?: number }) {
   const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const run = (intervalMs: number, work: () => Promise<boolean>, failure: string) =>
     runPeriodically({
       intervalMs,
       work,
-      onError: (err) => logger.error({ err }, `${failure}, trying again`),
+      onError: (err) => logger.error({ err }, `${failure}; retrying`),
     })
   const workers = [
     run(
       timeOutsMs,
-      async () => (await endOverdue(options)) > 0,
-      'what is past its time did not end',
+      async () => (await expireOverdue(options)) > 0,
+      'failed to expire overdue Gate sessions',
     ),
-    run(
-      purgeMs,
-      async () => (await purgeGate(options)) > 0,
-      'what Gate needs no more was not deleted',
-    ),
+    run(purgeMs, async () => (await purgeGate(options)) > 0, 'failed to purge stale Gate data'),
   ]
   return {
     async stop() {
@@ -37,7 +36,7 @@ export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?
   }
 }
 
-const endOf = {
+const expireByKind = {
   deliveries: expireDelivery,
   pages: rejectClosed,
   codes: expireCode,
@@ -46,51 +45,51 @@ const endOf = {
 const kinds = ['deliveries', 'pages', 'codes', 'sessions'] as const
 
 /**
- * Ends what has expired, up to a hundred of each kind, and returns how many ended. What fails keeps nothing else from
- * it: the first failure is thrown at the end.
+ * Ends up to a hundred overdue items of each kind and returns their number. Throws the first failure after all kinds.
  */
-export async function endOverdue(parts: GateParts): Promise<number> {
+export async function expireOverdue(parts: GateParts): Promise<number> {
   const { pool, clock, decideAs } = parts
   const deps = { ...parts, decide: decideAs({ type: 'scheduler', id: 'gate-time-outs' }) }
   const failures: unknown[] = []
-  let ended = 0
+  let count = 0
   for (const kind of kinds) {
-    ended += await workOffInTurn(pool, `gate-time-outs-${kind}`, {
-      findDue: (tx, limit) => dueEnds(tx, kind, { now: clock(), limit }),
-      work: (id) => endOf[kind](deps, id),
+    count += await processDueItems(pool, `gate-time-outs-${kind}`, {
+      findDue: (tx, limit) => findOverdue(tx, kind, { now: clock(), limit }),
+      work: (id) => expireByKind[kind](deps, id),
     }).catch((error) => {
       failures.push(error)
       return 0
     })
   }
   if (failures.length > 0) throw failures[0]
-  return ended
+  return count
 }
 
-const dueEnds = (db: Db, kind: keyof typeof endOf, due: { now: number; limit: number }) =>
-  kind === 'pages' ? longClosing(db, { ...due, forMs: reloadMs }) : dueGateSessions(db, kind, due)
+type Kind = (typeof kinds)[number]
+const findOverdue = (db: Db, kind: Kind, due: { now: number; limit: number }) =>
+  kind === 'pages' ? closedPages(db, { ...due, forMs: reloadMs }) : dueGateSessions(db, kind, due)
 
 const maxRows = 1000
 const hourMs = 60 * 60 * 1000
 // Longer than a page can request the outcome of its approval.
 const pageMs = hourMs
-// Longer than a signup and its delivery live.
+// Longer than a signup (15 minutes) and its delivery (24 hours).
 const keyMs = 36 * hourMs
 
-/** Deletes what is of no use any more, at most 1,000 rows of a kind. Resolves to the number of rows. */
+/** Deletes rows that are no longer needed, at most 1,000 per table, and returns their number. */
 export async function purgeGate({ pool, clock }: GateParts): Promise<number> {
-  const tables = Object.entries(useless(clock()))
+  const tables = Object.entries(purgeConditions(clock()))
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'gate-purge'))) return 0
     let rows = 0
-    for (const [table, where] of tables) rows += await removeRows(tx, table, where)
+    for (const [table, where] of tables) rows += await deleteRows(tx, table, where)
     return rows
   })
 }
 
-/** By table, which rows `t` are of no use. `now` is the time of this process; leases and limits end by the database's clock. */
-const useless = (now: number) => ({
-  // Keys whose process died before it deleted them, and keys that nothing was sealed under.
+/** SQL conditions by table, for rows `t` that can be deleted. Leases and limits expire by the database's clock. */
+const purgeConditions = (now: number) => ({
+  // Keys whose process died before deleting them, and keys that were never used.
   gate_vault: `
     exists (select from read.gate_sessions s where s.gate_session_id = t.gate_session_id
       and (s.status in ('rejected', 'expired') or s.delivery in ('acknowledged', 'expired')))
@@ -101,13 +100,13 @@ const useless = (now: number) => ({
     t.issued_at < ${now - pageMs} and not exists (select from read.gate_sessions s
       where s.gate_session_id = t.gate_session_id and s.status = 'pending')`,
   gate_approve_tokens: `t.issued_at < ${now - pageMs}`,
-  // Rows of processes that died, a minute after their time.
+  // Leases of processes that died, a minute after they expired.
   gate_leases: `t.expires_at < ${databaseNow} - 60000`,
   gate_limits: `t.expire < ${databaseNow}`,
 })
 
-async function removeRows(tx: Tx, table: string, where: string): Promise<number> {
-  // Rows that a request is about to write are left for the next time rather than waited for.
+async function deleteRows(tx: Tx, table: string, where: string): Promise<number> {
+  // Skips rows that a request is writing; the next purge deletes them.
   const { rowCount } = await tx.query(
     `delete from tidegate.${table} where ctid = any(array(
        select t.ctid from tidegate.${table} t where ${where} limit ${maxRows} for update skip locked))`,

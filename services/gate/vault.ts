@@ -1,3 +1,7 @@
+// Crypto-shredding of deliveries: each delivery is encrypted under a data key of its own, whose only copy is a row of
+// tidegate.gate_vault. Deleting the row makes the delivery unreadable, also on the log, once WAL archives and backups
+// of the row have expired (ADR 0012).
+
 import { z } from 'zod'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import {
@@ -14,8 +18,8 @@ import { column, primaryKey, table } from '../../infra/postgres/table.ts'
 import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 
-// Autovacuum removes a deleted key in its next round, a minute later by default.
-const vacuumedAtOnce = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 0'
+// Makes autovacuum remove a deleted key in its next round, a minute later by default.
+const immediateVacuum = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 0'
 
 const vault = table(
   'tidegate.gate_vault',
@@ -24,14 +28,10 @@ const vault = table(
     data_key_sealed: column.bytea(),
     created_at: column.bigint(),
   },
-  { storage: vacuumedAtOnce, indexes: ['(created_at)'] },
+  { storage: immediateVacuum, indexes: ['(created_at)'] },
 )
 
-/**
- * The only copies of the keys that deliveries are sealed under, so to delete one is to delete the delivery, on the log
- * too, once WAL archives and backups of the row have ended (ADR 0012). The column has no statistics, because those would
- * copy values into another table.
- */
+/** Turns off the key column's statistics, because those would copy keys into another table. */
 export const vaultDdl = `${vault.ddl}alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;\n`
 
 export interface StoreOptions {
@@ -59,10 +59,10 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions) {
   }
 
   return {
-    /** undefined once it is deleted. ApiError: 503 when no master key of this process opens it. */
+    /** Returns undefined once the key is deleted. ApiError: 503 if no master key of this process decrypts it. */
     find,
-    /** Makes the key where there is none; every caller gets the same. */
-    async make(gateSessionId: GateSessionId): Promise<DataKey> {
+    /** Returns the session's key, creating it if there is none. */
+    async ensure(gateSessionId: GateSessionId): Promise<DataKey> {
       const sealed = seal(random(dataKeyBytes), {
         keyring,
         purpose,
@@ -91,7 +91,7 @@ export const bundleSchema = z
   .meta({ id: 'GateDeliveryBundle' })
 export type DeliveryBundle = z.output<typeof bundleSchema>
 
-/** Sealed as events and read models carry it. Nobody can read it once the data key is deleted. */
+/** Encrypts the bundle for events and read models. It is unreadable once the data key is deleted. */
 export function sealBundle(
   bundle: DeliveryBundle,
   {
@@ -103,7 +103,7 @@ export function sealBundle(
   return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
 }
 
-/** What waits for the agent of a signup; undefined when nothing does, or the key to it is gone. */
+/** Returns the delivery that the agent can fetch; undefined if there is none, or its data key is deleted. */
 export async function findBundle(
   vault: Vault,
   { id: gateSessionId, delivery_sealed: sealed }: GateSessionRow,

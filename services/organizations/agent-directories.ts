@@ -17,25 +17,25 @@ import {
 
 type Deps = Omit<CommandDeps, 'keyring'>
 
-interface OfOrganization {
+interface OrganizationCommand {
   organizationId: string
   by: CallerKind
 }
 
-/** Or gives it another name. ApiError: see `decideDirectoryAddition`. */
+/** Trusts the directory, or renames it if it is already trusted. ApiError as `decideDirectoryAddition`. */
 export function addAgentDirectory(
   deps: Deps,
-  { organizationId, ...request }: OfOrganization & DirectoryRequest,
+  { organizationId, ...request }: OrganizationCommand & DirectoryRequest,
 ): Promise<void> {
   return change(deps, organizationId, (state, event) =>
     decideDirectoryAddition(state, { ...request, ...event }),
   )
 }
 
-/** ApiError: see `decideDirectoryRemoval`. */
+/** ApiError as `decideDirectoryRemoval`. */
 export function removeAgentDirectory(
   deps: Deps,
-  { organizationId, ...request }: OfOrganization & { domain: string },
+  { organizationId, ...request }: OrganizationCommand & { domain: string },
 ): Promise<void> {
   return change(deps, organizationId, (state, event) =>
     decideDirectoryRemoval(state, { ...request, ...event }),

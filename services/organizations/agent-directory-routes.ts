@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { list, organizationParams, single, timestamp } from '../../infra/http/schemas.ts'
-import { fittingCheck } from '../../infra/http/validation.ts'
+import { validMembersCheck } from '../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import { findAgentDirectories } from '../../projections/policies/queries.ts'
 import type { AgentDirectoryRow } from '../../projections/policies/tables.ts'
@@ -19,13 +19,18 @@ const path = '/v1/organizations/:organizationId/agent-directories'
 
 const domain = z
   .string()
-  .describe('As `agent.example`, or `agent.example:8443`. Stored in lower case.')
+  .describe(
+    'Host of the directory, such as `agent.example` or `agent.example:8443`. Stored in lower case.',
+  )
 
 const directorySchema = z
   .strictObject({
     object: z.literal('agent_directory'),
     domain,
-    name: z.string().nullable().describe('What sessions call whoever signs; null = by the domain.'),
+    name: z
+      .string()
+      .nullable()
+      .describe('Name shown as `agent.provider` of signed sessions; null if the domain is used.'),
     added_at: timestamp,
   })
   .meta({ id: 'AgentDirectory' })
@@ -37,7 +42,7 @@ const addBody = z.strictObject({
     .meta({ minLength: 1, maxLength: directoryLimits.name })
     .nullable()
     .optional()
-    .describe('The `agent.provider` of sessions that it signed. Default: the domain.'),
+    .describe('Name to show as `agent.provider` of signed sessions. Default: the domain.'),
 })
 
 const directoryParams = z.object({
@@ -45,7 +50,7 @@ const directoryParams = z.object({
   domain: z.string().meta({ pattern: '^[A-Za-z0-9.-]+(:[0-9]+)?$' }),
 })
 
-/** Whose signatures prove to an organization who an agent is. */
+/** Routes of the directories whose keys an organization trusts to sign agents' requests. */
 export function agentDirectoryRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   listRoute(app, options)
   addRoute(app, options)
@@ -58,8 +63,8 @@ function listRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): v
     auth: auth.requireOwnOrganization('organizations:read'),
     operationId: 'listAgentDirectories',
     tag,
-    summary: 'List the directories of keys whose agents the organization trusts',
-    description: `Requires the \`organizations:read\` secret-key scope. All of them, by domain: at most ${directoryLimits.directories}.`,
+    summary: 'List trusted agent directories',
+    description: `Requires the \`organizations:read\` secret-key scope. Returns all key directories that the organization trusts (at most ${directoryLimits.directories}) on one page, ordered by domain.`,
     params: organizationParams,
     answers: { 200: list(directorySchema) },
     async run({ params: { organizationId } }) {
@@ -75,13 +80,13 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireOwnOrganization('organizations:update', setting),
     operationId: 'addAgentDirectory',
     tag,
-    summary: 'Trust the agents whose keys are in a directory',
+    summary: 'Trust an agent directory',
     description:
-      'Requires the `organizations:update` secret-key scope and a live key, since directories apply to live and test. A session that such a key signed is `verified`. One that is there already gets the name.',
+      'Requires the `organizations:update` secret-key scope and a live key, since directories apply to both environments. Sessions signed with a key of the directory get a `verified` agent. Adding a directory again changes its name.',
     params: organizationParams,
     body: addBody,
     parameterSet: 'agent_directory_add',
-    checkFitting: fittingCheck(z.object(addBody.shape).partial(), checkDirectoryFields),
+    checkValidMembers: validMembersCheck(z.object(addBody.shape).partial(), checkDirectoryFields),
     answers: { 201: single(directorySchema) },
     run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async (command) => {
@@ -90,7 +95,7 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
         await addAgentDirectory(deps, { organizationId, by: 'key', ...request.body })
         const { domain } = checkedDirectory(request.body)
         const added = (await findAgentDirectories(pool, organizationId)).find(
-          (one) => one.domain === domain,
+          (directory) => directory.domain === domain,
         )
         return answer({ data: added && directoryJson(added) })
       }),
@@ -104,9 +109,9 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireOwnOrganization('organizations:update', setting),
     operationId: 'removeAgentDirectory',
     tag,
-    summary: 'End the trust in the agents of a directory',
+    summary: 'Remove an agent directory',
     description:
-      'Requires the `organizations:update` secret-key scope and a live key. Answers with those that are left. Decisions that were made stay as they are.',
+      'Requires the `organizations:update` secret-key scope and a live key. Returns the remaining directories. Earlier decisions are not changed.',
     params: directoryParams,
     noBody: 'agent_directory_remove',
     answers: { 200: list(directorySchema) },
@@ -128,7 +133,7 @@ const listJson = (directories: AgentDirectoryRow[]) => ({
   pagination: { limit: directoryLimits.directories, has_more: false },
 })
 
-/** A directory as the API and the command line show it. */
+/** Returns a directory for the API and the CLI. */
 export function directoryJson({ domain, name, changed_at }: AgentDirectoryRow) {
   return {
     object: 'agent_directory' as const,

@@ -1,8 +1,8 @@
-import type { Applied } from '../../infra/event-store/applied.ts'
-import { catchUp, lastBefore } from '../../infra/event-store/catch-up.ts'
+import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
+import { lastPositions, waitForRecords } from '../../infra/event-store/catch-up.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import { within } from '../../infra/timing.ts'
+import { withTimeout } from '../../infra/timing.ts'
 import { auditProjection } from '../../projections/audit/projection.ts'
 import { type ListAudit, listAudit } from '../../projections/audit/queries.ts'
 import type { AuditRow } from '../../projections/audit/tables.ts'
@@ -10,24 +10,24 @@ import type { AuditRow } from '../../projections/audit/tables.ts'
 export interface AuditDeps {
   readPool: Db
   log: Pick<EventLog, 'endPositions'>
-  applied: Pick<Applied, 'waitFor'>
+  applied: Pick<AppliedOffsets, 'waitFor'>
 }
 
 const waitMs = 1000
 
-/** Newest first. What was caused before is in it, unless the log or the read model does not answer within a second. */
+/** Returns entries newest first. Waits up to a second for the read model to catch up, then reads what it has. */
 export async function readAuditLog(deps: AuditDeps, query: ListAudit) {
-  await within(seeAll(deps), waitMs).catch(() => {})
+  await withTimeout(waitUntilCaughtUp(deps), waitMs).catch(() => {})
   return listAudit(deps.readPool, query)
 }
 
-async function seeAll({ readPool, log, applied }: AuditDeps): Promise<void> {
+async function waitUntilCaughtUp({ readPool, log, applied }: AuditDeps): Promise<void> {
   const { name: projection, topics } = auditProjection
   const ends = await Promise.all(topics.map((topic) => log.endPositions(topic)))
-  await catchUp(readPool, {
+  await waitForRecords(readPool, {
     applied,
     projection,
-    records: lastBefore(ends.flat()),
+    records: lastPositions(ends.flat()),
     timeoutMs: waitMs,
   })
 }

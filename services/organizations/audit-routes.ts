@@ -18,16 +18,21 @@ const actorTypes = ['key', 'operator', 'person', 'agent', 'service', 'scheduler'
 const auditEntrySchema = z
   .strictObject({
     object: z.literal('audit_entry'),
-    id: z.string().describe('Of the event on the log; of a mark one for all of its events.'),
-    type: z.string().describe('What happened, as `ApiKeyRevoked`; later versions may add types.'),
+    id: z.string().describe('Id of the event on the log. All events of a mark share one entry.'),
+    type: z
+      .string()
+      .describe('Type of the event, such as `ApiKeyRevoked`. Later versions may add types.'),
     occurred_at: timestamp,
-    environment: z.enum(['live', 'test']).nullable().describe('null for what is of both.'),
-    subject_id: z.string().describe('What it happened to: a key, an endpoint, a session, ...'),
+    environment: z
+      .enum(['live', 'test'])
+      .nullable()
+      .describe('Null if the entry applies to both environments.'),
+    subject_id: z.string().describe('Object of the change: a key, an endpoint, a session, ...'),
     reason: z
       .string()
       .nullable()
       .describe(
-        'Why, in the words of whoever corrected a visitor or changed the scoring model; else null.',
+        'Reason given for a visitor correction or a change of the scoring model; otherwise null.',
       ),
     actor: z
       .strictObject({
@@ -35,11 +40,11 @@ const auditEntrySchema = z
         id: z
           .string()
           .describe(
-            'Of a key its id, or `live` where a test key reads of a live one; of an operator the command; of an agent its delivery key or account; of a person the console session, or `consent-page`; else the part of the server.',
+            'Depends on `type`. `key`: the key id, or `live` if a test key reads an entry made by a live key. `operator`: the command. `agent`: its delivery key or Gate account. `person`: the console session, or `consent-page`. Others: the component of the server.',
           ),
       })
       .meta({ id: 'AuditActor' }),
-    request_id: z.string().nullable().describe('Of the request that caused it, if one did.'),
+    request_id: z.string().nullable().describe('Request that caused the change; null if none did.'),
   })
   .meta({ id: 'AuditEntry' })
 
@@ -52,9 +57,9 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
     auth: auth.requireOwnOrganization('organizations:read'),
     operationId: 'listOrganizationAuditLog',
     tag: 'Organizations',
-    summary: 'List who did what in an organization, newest first, in both environments',
+    summary: 'List audit log entries',
     description:
-      'Requires the `organizations:read` secret-key scope. Has every change that a key, an operator, a person, an agent or the server itself made, and no secret. A test key reads what is of the test environment, and what is of both. What clients send is not in it, nor is the delivery of webhooks.',
+      'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and of both. Data sent by clients and webhook deliveries are not included.',
     params: organizationParams,
     query: z.object(pageQuery),
     before: refuseOffset,

@@ -7,7 +7,7 @@ import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { KeySpec } from './checked-input.ts'
 
-/** Who gives a command about keys. A key may make others no mightier than itself, and a test key touches no live one. */
+/** Caller of a key command. A key can grant only scopes that it has, and a test key cannot reach live keys. */
 export type KeyCaller =
   | 'operator'
   | { type?: Caller['type']; environment: Environment; scopes: readonly string[] }
@@ -15,8 +15,8 @@ export type KeyCaller =
 export const callerKindOf = (by: KeyCaller): CallerKind => (by === 'operator' ? 'operator' : 'key')
 
 /**
- * The answer is the same for an id that is malformed, unknown, another organization's, or of a live key that a test key
- * asks for. Nobody learns which.
+ * Returns the same 404 for an id that is malformed, unknown or another organization's, and for a live key requested by
+ * a test key, so that nobody learns which.
  */
 export function noSuchKey(): ApiError {
   return new ApiError('request.not_found', {
@@ -24,16 +24,16 @@ export function noSuchKey(): ApiError {
   })
 }
 
-const isBeyond = (environment: Environment, by: KeyCaller) =>
+const isOutOfReach = (environment: Environment, by: KeyCaller) =>
   by !== 'operator' && by.environment === 'test' && environment === 'live'
 
-/** 404 for a live key where the caller is a test key. */
+/** Returns the key. 404 for a live key if the caller is a test key. */
 export function reachableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
-  if (!key || isBeyond(key.environment, by)) throw noSuchKey()
+  if (!key || isOutOfReach(key.environment, by)) throw noSuchKey()
   return key
 }
 
-/** 403 for scopes that the caller does not have. Publishable keys have none. */
+/** 403 for scopes that the caller lacks. Publishable keys have none. */
 export function checkGrant(
   { type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>,
   by: KeyCaller,
@@ -41,16 +41,19 @@ export function checkGrant(
   if (by !== 'operator' && type === 'secret') checkScopes(by, scopes ?? [])
 }
 
-/** 422 for a live key where the caller is a test key, then 403 for scopes that it does not have. */
+/** 422 for a live key if the caller is a test key, then 403 for scopes that it lacks. */
 export function checkIssue(spec: KeySpec, by: KeyCaller): void {
-  if (isBeyond(spec.environment, by)) {
+  if (isOutOfReach(spec.environment, by)) {
     const expected = 'test, as the caller'
     throw invalid({ name: 'environment', issue: 'not_allowed', expected }, 'api_key_create')
   }
   checkGrant(spec, by)
 }
 
-/** For `Idempotency.run`: an answer with a new key is repeated only to who may as much. undefined = everything. */
-export function authorityOf({ scopes }: Caller): string | undefined {
+/**
+ * Returns the `requester` of `Idempotency.run`: only a key with the same scopes gets the stored response. undefined =
+ * all.
+ */
+export function scopeSetOf({ scopes }: Caller): string | undefined {
   return scopes.includes('*') ? undefined : scopes.toSorted().join(' ')
 }

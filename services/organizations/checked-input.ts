@@ -13,7 +13,7 @@ export function completeOrganizationRequest(request: { name: string; slug: strin
   })
 }
 
-/** 422 naming those of the members that do not fit, whatever else the request has. */
+/** 422 naming the invalid fields among those that are present. */
 export function checkOrganizationFields(
   { name, slug }: { name?: string | undefined; slug?: string | undefined },
   parameterSet: ParameterSet,
@@ -31,7 +31,7 @@ function checkedSlug(slug: string, parameterSet: ParameterSet): string {
   throw invalid({ name: 'slug', issue: 'invalid', expected }, parameterSet)
 }
 
-/** What a caller requests. `completeKeyRequest` says what the defaults are. */
+/** Key as requested. `completeKeyRequest` adds the defaults. */
 export interface KeyRequest {
   name: string
   environment: Environment
@@ -49,8 +49,8 @@ export type KeySpec = Pick<
 const keySet = 'api_key_create'
 
 /**
- * Defaults: a name alone makes a secret key with the narrow scopes. Allowed origins or a client target without a type
- * make a publishable key. Throws 422 naming every field that does not fit.
+ * Returns the key with defaults: a secret key with the default scopes if only a name is set, a publishable key if there
+ * are allowed origins or a client target. 422 naming every invalid field.
  */
 export function completeKeyRequest(request: KeyRequest): KeySpec {
   const type = request.type ?? impliedType(request)
@@ -115,7 +115,7 @@ function refusePresent(value: unknown, name: string, expected: string): void {
   if (value !== undefined) throw invalid({ name, issue: 'not_allowed', expected }, keySet)
 }
 
-/** 422 naming those of the members that fit no key. */
+/** 422 naming the fields that no type of key could have. */
 export function checkKeyFields(
   { name, allowed_origins }: { name?: string | undefined; allowed_origins?: string[] | undefined },
   rule: OriginRule,
@@ -141,13 +141,13 @@ export function checkedOrigins(
     const expected = `at most ${inputLimits.origins}`
     throw invalid({ name: 'allowed_origins', issue: 'too_many', expected }, parameterSet)
   }
-  const normal = checkEach(origins, (text, i) => {
+  const normalized = checkEach(origins, (text, i) => {
     const origin = normalOrigin(text, environment)
     if (origin) return origin
     const expected = `an ${environment === 'test' ? 'http or https' : 'https'} origin or https://*.host`
     throw invalid({ name: `allowed_origins.${i}`, issue: 'invalid', expected }, parameterSet)
   })
-  return [...new Set(normal)]
+  return [...new Set(normalized)]
 }
 
 export function checkedScopes(scopes: string[], parameterSet: ParameterSet): string[] {
@@ -157,29 +157,28 @@ export function checkedScopes(scopes: string[], parameterSet: ParameterSet): str
       parameterSet,
     )
   }
-  const known: readonly string[] = knownScopes
+  const allowed_values: string[] = [...knownScopes]
   const checked = checkEach(scopes, (scope, i) => {
-    if (known.includes(scope)) return scope
+    if (allowed_values.includes(scope)) return scope
     const field = {
       name: `scopes.${i}`,
       issue: 'invalid_value',
       expected: 'one of allowed_values',
     }
-    throw invalid(field, parameterSet, { allowed_values: [...known] })
+    throw invalid(field, parameterSet, { allowed_values })
   })
   return [...new Set(checked)]
 }
 
 /**
- * An allowed origin as it is stored: lower case, punycode, no default port, no slash at the end. Live keys take
- * `https://host[:port]` and `https://*.host`. Test keys also take any exact http or https origin. undefined for
- * anything else.
+ * Returns an allowed origin as it is stored: lower case, punycode, no default port, no trailing slash. Live keys allow
+ * `https://host[:port]` and `https://*.host`; test keys also any exact http origin. undefined for anything else.
  */
 export function normalOrigin(text: string, environment: Environment): string | undefined {
   const wildcard = /^https:\/\/\*\.([^:]+)$/i.exec(text)
   if (wildcard?.[1]) {
     const host = exactOrigin(`https://${wildcard[1]}`)
-    // A wildcard over a whole top-level domain or an address is never meant.
+    // A wildcard under a top-level domain or an IP address is always a mistake.
     return host && isDomain(host) ? host.replace('https://', 'https://*.') : undefined
   }
   const origin = exactOrigin(text)

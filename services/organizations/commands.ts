@@ -28,8 +28,8 @@ import {
 } from './decide-key.ts'
 import { type ChangeName, decideOrganizationCreation } from './decide-organization.ts'
 
-/** One organization's commands are decided one after the other. */
-export function streamOf(organizationId: string) {
+/** Returns the event stream of an organization. Its lock serializes the organization's commands. */
+export function organizationStream(organizationId: string) {
   return {
     topic: eventTopics.OrganizationCreated,
     projection: 'organizations',
@@ -40,7 +40,7 @@ export function streamOf(organizationId: string) {
 
 type OrganizationDeps = Omit<CommandDeps, 'keyring'>
 
-/** ApiError: 409 slug taken, 422 bad name or slug. */
+/** ApiError: 409 slug taken, 422 invalid name or slug. */
 export async function createOrganization(
   { decide, clock, ...deps }: OrganizationDeps,
   request: { name: string; slug: string },
@@ -49,9 +49,9 @@ export async function createOrganization(
   const now = clock()
   const organizationId = newId('org', { ...deps, now })
   await decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     locks: [`organization-slug:${slug}`],
-    // Whoever has the slug may be in any partition.
+    // The organization that has the slug may be in any partition.
     reads: 'topic',
     load: async (tx) => ({ takenBy: (await findOrganizationBySlug(tx, slug))?.id }),
     decide: (state) => decideOrganizationCreation(state, { organizationId, name, slug, now }),
@@ -59,7 +59,7 @@ export async function createOrganization(
   return { organizationId }
 }
 
-/** ApiError: 404 no such organization, and what `decideChange` refuses. */
+/** ApiError as `decideChange`. */
 export async function changeOrganization(
   { decide, clock, ...deps }: OrganizationDeps,
   organizationId: string,
@@ -68,7 +68,7 @@ export async function changeOrganization(
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
   await decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     load: (tx) => findOrganization(tx, organizationId),
     decide: (organization) => decideChange(organization, { changeId, now }),
   })
@@ -76,7 +76,7 @@ export async function changeOrganization(
 
 export interface IssuedKey {
   keyId: KeyId
-  /** The whole key; of a secret key this is the only time that anyone sees it. */
+  /** Full key. A secret key is never shown again. */
   revealedKey: string
 }
 
@@ -86,8 +86,7 @@ export interface KeyPath {
 }
 
 /**
- * ApiError: 404 no such organization, 403 not active or a scope that `by` lacks, 409 too many keys, 422 what does not
- * fit.
+ * ApiError: 404 no such organization, 403 not active or a scope that `by` lacks, 409 too many keys, 422 invalid fields.
  */
 export async function issueApiKey(
   deps: CommandDeps,
@@ -97,7 +96,7 @@ export async function issueApiKey(
   const now = deps.clock()
   const { keyId, revealedKey, material } = generateKey(deps, { ...spec, now })
   await deps.decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     load: async (tx) => ({
       organization: await findOrganization(tx, organizationId),
       counts: await countKeys(tx, organizationId),
@@ -124,8 +123,8 @@ export function generateKey(
 }
 
 /**
- * ApiError: 404 no such key or revoked, 403 organization not active (`by` its key) or a scope that `by` lacks, 422
- * what does not fit.
+ * ApiError: 404 no such key or revoked, 403 organization not active (when `by` its key) or a scope that `by` lacks, 422
+ * invalid fields.
  */
 export async function updateApiKey(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
@@ -134,20 +133,20 @@ export async function updateApiKey(
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
   await decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     load: (tx) => loadKey(tx, { organizationId, keyId }),
     decide: (state) => decideKeyUpdate(state, { ...changes, changeId, now }),
   })
 }
 
-/** A revoked key stays as it is. ApiError: 404 no such key, 403 organization not active (`by` its key). */
+/** Has no effect on a revoked key. ApiError: 404 no such key, 403 organization not active (when `by` its key). */
 export async function revokeApiKey(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, keyId, by }: KeyPath & { by: KeyCaller },
 ): Promise<void> {
   const now = clock()
   await decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     load: (tx) => loadKey(tx, { organizationId, keyId }),
     decide: (state) => decideKeyRevocation(state, { by, now }),
   })
@@ -161,8 +160,8 @@ async function loadKey(tx: Tx, { organizationId, keyId }: KeyPath): Promise<KeyS
 }
 
 /**
- * The key works for 24 more hours. ApiError: 404 no such key or revoked, 409 rotating already or too many secret keys,
- * 403 organization not active or a scope that `by` lacks.
+ * Issues a replacement; the old key works for another 24 hours. ApiError: 404 no such key or revoked, 409 already
+ * rotating or too many secret keys, 403 organization not active or a scope that `by` lacks.
  */
 export async function rotateApiKey(
   { pool, ...deps }: CommandDeps & { pool: Db },
@@ -170,16 +169,16 @@ export async function rotateApiKey(
 ): Promise<IssuedKey> {
   const now = deps.clock()
   // Type and environment never change, so they may be read before the lock is held.
-  const kind = await findKey(pool, organizationId, keyId)
-  if (!kind) throw noSuchKey()
-  const { type, environment } = kind
+  const key = await findKey(pool, organizationId, keyId)
+  if (!key) throw noSuchKey()
+  const { type, environment } = key
   const {
     keyId: replacementId,
     revealedKey,
     material,
   } = generateKey(deps, { type, environment, now })
   await deps.decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     load: async (tx) => ({
       ...(await loadKey(tx, { organizationId, keyId })),
       counts: await countKeys(tx, organizationId),
@@ -190,13 +189,14 @@ export async function rotateApiKey(
   return { keyId: replacementId, revealedKey }
 }
 
+/** Revokes the key if its grace period is over. Returns false if it was not. */
 export async function endGrace(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, keyId }: KeyPath,
 ): Promise<boolean> {
   const now = clock()
   const events = await decide({
-    ...streamOf(organizationId),
+    ...organizationStream(organizationId),
     load: (tx) => findKey(tx, organizationId, keyId),
     decide: (key) => decideGraceEnd(key, now),
   })

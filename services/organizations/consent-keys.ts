@@ -1,12 +1,15 @@
+// Keys of Gate's consent pages. They belong to an organization of the server's own, so that each page is scored like a
+// customer's. Keys are issued on first use, and replaced when they are revoked or the master key changes.
+
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import type { Principal } from '../../infra/access/principal.ts'
 import { lookupHashes, openSecretHash } from '../../infra/crypto/api-keys.ts'
-import { currentOnly, type Keyring } from '../../infra/crypto/keyring.ts'
+import { type Keyring, withCurrentKeyOnly } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { Decide, DecideAs } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
-import { seldom } from '../../infra/timing.ts'
+import { cachedFor } from '../../infra/timing.ts'
 import {
   activePublishableKeys,
   findOrganization,
@@ -28,56 +31,54 @@ export interface ConsentKeysOptions {
 type ConsentDeps = Omit<ConsentKeysOptions, 'decideAs'> & { decide: Decide }
 
 const zeros: Random = (size) => Buffer.alloc(size)
-// The organization of the server itself has this id in every installation. Nobody else can have it.
+// The same id in every installation. No other organization can get it.
 const organizationId = timeOrderedId('org', 0, zeros)
-/** It has the sessions of consent pages, and what is erased of them. */
+/** Organization of the server itself, which the sessions of consent pages belong to. */
 export const ownOrganizationId: string = organizationId
 const slug = 'tidegate-consent'
-/** Everybody can read the key of a consent page, and a program that is no browser can send its origin. */
+/** Returns true for a consent page's key, which is public and whose origin a program can forge. */
 export function isConsentPageKey({ organizationId: owner, type }: Principal): boolean {
   return owner === organizationId && type === 'publishable'
 }
 
-// A verified key is believed everywhere for as long.
-const rememberMs = 15_000
-// Addresses of one installation, those included whose servers no longer run.
+// As long as a verified API key is cached elsewhere.
+const cacheMs = 15_000
+// Limits the origins of one installation, including those of servers that no longer run.
 const maxOrigins = 10
 
 /**
- * The keys that consent pages are scored with belong to an organization of the server's own. They are made when they
- * are first needed, and replaced once they are revoked or another master key is the current one. Browsers elsewhere
- * cannot use the publishable key, so a page that lures people cannot make proofs for other people's signups. Both
- * functions reject with 503 while the organization is not active.
+ * Returns two cached readers of the keys. The publishable key is bound to the page's origin, so a phishing page cannot
+ * make proofs for other people's signups. Both reject with 503 while the organization is not active.
  */
 export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
   const options = { ...rest, decide: decideAs({ type: 'service', id: 'consent-keys' }) }
   const { origin, protocol } = new URL(options.publicUrl)
-  // Only test keys may be bound to an http origin, as a server on one's own machine has.
+  // Only test keys can be bound to an http origin, which a local server has.
   const environment: Environment = protocol === 'https:' ? 'live' : 'test'
   return {
-    publishableKey: seldom(
-      rememberMs,
+    publishableKey: cachedFor(
+      cacheMs,
       () => publishableKey(options, { origin, environment }),
       options.clock,
     ),
-    secretHashes: seldom(rememberMs, () => secretHashes(options, environment), options.clock),
+    secretHashes: cachedFor(cacheMs, () => secretHashes(options, environment), options.clock),
   }
 }
 
-// Another server on the same database may be reached at another origin, and has a key of its own.
+// Each origin has its own key, because servers on the same database can have different public URLs.
 async function publishableKey(
   options: ConsentDeps,
   page: { origin: string; environment: Environment },
 ): Promise<string> {
-  // The page's sealed tokens need somebody who can open them.
+  // The page's sealed tokens need a secret key that can decrypt them.
   await secretHashes(options, page.environment)
   const allowed_origins = [page.origin]
   const keys = await activePublishableKeys(options.pool, organizationId, page.environment)
-  const known = keys.find(
+  const current = keys.find(
     (key) =>
-      isDeepStrictEqual(key.allowed_origins, allowed_origins) && isOfCurrent(key, options.keyring),
+      isDeepStrictEqual(key.allowed_origins, allowed_origins) && isCurrentKey(key, options.keyring),
   )
-  if (known?.display_key) return known.display_key
+  if (current?.display_key) return current.display_key
   const { environment } = page
   const spec = { organizationId, environment, name: 'Consent page', allowed_origins }
   const { revealedKey } = await issueApiKey(options, {
@@ -85,15 +86,16 @@ async function publishableKey(
     type: 'publishable',
     by: 'operator',
   })
-  // Revokes the keys of addresses that are used no more. A server that still runs gets a new one as soon as it needs it.
+  // Revokes keys of the oldest origins. A server that still uses one issues a new key when it needs it.
   for (const { id: keyId } of keys.slice(maxOrigins - 1))
     await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
   return revealedKey
 }
 
-function isOfCurrent({ display_key, lookup_hash }: ApiKeyRow, keyring: Keyring): boolean {
+function isCurrentKey({ display_key, lookup_hash }: ApiKeyRow, keyring: Keyring): boolean {
   return (
-    display_key !== null && lookupHashes(currentOnly(keyring), display_key).includes(lookup_hash)
+    display_key !== null &&
+    lookupHashes(withCurrentKeyOnly(keyring), display_key).includes(lookup_hash)
   )
 }
 
@@ -105,25 +107,25 @@ async function secretHashes(options: ConsentDeps, environment: Environment): Pro
       ({ keyId, secretHashSealed }) =>
         openSecretHash(secretHashSealed, { keyring: by, keyId }) ?? [],
     )
-  if ((await find(currentOnly(keyring))).length > 0) return find(keyring)
+  if ((await find(withCurrentKeyOnly(keyring))).length > 0) return find(keyring)
   const spec = { organizationId, environment, name: 'Consent proofs', scopes: ['sessions:read'] }
   await issueApiKey(options, { ...spec, type: 'secret', by: 'operator' })
   return find(keyring)
 }
 
-// An operator switches consent pages and approvals off by suspending the organization: 503.
+// Creates the organization. 503 if an operator suspended it, which turns off consent pages and approvals.
 async function ensureOrganization(options: ConsentDeps): Promise<void> {
   const organization = await findOrganization(options.pool, organizationId)
   if (organization?.status === 'active') return
   if (organization)
     throw new ApiError('service.unavailable', { message: 'Gate is switched off on this server.' })
   const name = 'Tidegate consent pages'
-  const own = { ...options, random: zeros, idTime: 0 }
+  const deps = { ...options, random: zeros, idTime: 0 }
   try {
-    await createOrganization(own, { name, slug })
+    await createOrganization(deps, { name, slug })
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'request.conflict')) throw error
-    // Somebody had the slug before the first consent page was opened.
-    await createOrganization(own, { name, slug: `${slug}-${options.random(4).toString('hex')}` })
+    // A customer took the slug before the first consent page was opened.
+    await createOrganization(deps, { name, slug: `${slug}-${options.random(4).toString('hex')}` })
   }
 }

@@ -4,18 +4,18 @@ import { findOrganization } from '../../projections/organizations/queries.ts'
 import { findDataExpiration, findDataPolicy } from '../../projections/policies/queries.ts'
 import type { RetentionDays } from '../../projections/policies/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { streamOf } from './commands.ts'
+import { organizationStream } from './commands.ts'
 import { type DataPolicyChanges, decideDataPolicy, decideExpiration } from './decide-data-policy.ts'
 
-/** Decided in turn with everything about the organization, whose own read model is read too. */
+/** Returns the event stream of an organization's policies, under the lock of its other commands. */
 export function policyStreamOf(organizationId: string) {
-  const { topic, projection, key, locks } = streamOf(organizationId)
+  const { topic, projection, key, locks } = organizationStream(organizationId)
   const alsoReads = [{ projection, topic, key }]
   const policies = eventTopics.OrganizationDataPolicyChanged
   return { topic: policies, projection: 'policies', key, locks, alsoReads }
 }
 
-/** ApiError: 404 no such organization, 422 days that are out of bounds. */
+/** ApiError: 404 no such organization, 422 days out of bounds or unknown facts. */
 export async function setDataPolicy(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
   { organizationId, changes }: { organizationId: string; changes: DataPolicyChanges },
@@ -32,6 +32,9 @@ export async function setDataPolicy(
   })
 }
 
+/**
+ * Records the expiry of the organization's data up to now. Returns false if nothing has expired since the last time.
+ */
 export async function expireData(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, days }: { organizationId: string; days: RetentionDays },
@@ -40,7 +43,7 @@ export async function expireData(
   const events = await decide({
     ...policyStreamOf(organizationId),
     load: (tx: Tx) => findDataExpiration(tx, organizationId),
-    decide: (known) => decideExpiration(known, { organizationId, days, now }),
+    decide: (current) => decideExpiration(current, { organizationId, days, now }),
   })
   return events.length > 0
 }

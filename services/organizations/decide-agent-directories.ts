@@ -9,13 +9,13 @@ import type { AgentDirectoryRow } from '../../projections/policies/tables.ts'
 
 export interface DirectoriesState {
   organization: OrganizationRow | undefined
-  /** Those that it trusts. */
+  /** Directories that the organization trusts. */
   directories: readonly Pick<AgentDirectoryRow, 'domain' | 'name'>[]
 }
 
 export interface DirectoryRequest {
   domain: string
-  /** What the organization calls whoever signs. Default: the domain. */
+  /** Name of the signing operator. Default: the domain. */
   name?: string | null | undefined
 }
 
@@ -23,7 +23,7 @@ export const directoryLimits = { name: 100, directories: 100 } as const
 
 const parameterSet = 'agent_directory_add'
 
-/** The directory as it is stored; 422 naming each member that does not fit. */
+/** Returns the directory as it is stored. 422 naming each invalid field. */
 export function checkedDirectory({ domain, name = null }: DirectoryRequest) {
   return checkAll({
     domain: () => checkedDomain(domain),
@@ -31,7 +31,7 @@ export function checkedDirectory({ domain, name = null }: DirectoryRequest) {
   })
 }
 
-/** 422 naming those of the members that do not fit, whatever else the request has. */
+/** 422 naming the invalid fields among those that are present. */
 export function checkDirectoryFields({
   domain,
   name,
@@ -54,16 +54,16 @@ function checkedDomain(text: string): string {
   throw invalid({ name: 'domain', issue: 'invalid', expected }, parameterSet)
 }
 
-/** ApiError: 404 no such organization, 403 not active (`by` its key), 422 what does not fit, 409 too many. */
+/** ApiError: 404 no such organization, 403 not active (when `by` its key), 422 invalid fields, 409 too many. */
 export function decideDirectoryAddition(
   { organization, directories }: DirectoriesState,
   { by, eventId, now, ...request }: DirectoryRequest & NewEvent & { by: CallerKind },
 ): DecidedEvent[] {
   const { id: organization_id } = organizationFor(organization, by)
   const { domain, name } = checkedDirectory(request)
-  const known = directories.find((one) => one.domain === domain)
-  if (known?.name === name) return []
-  if (!known && directories.length >= directoryLimits.directories) throw tooMany()
+  const current = directories.find((directory) => directory.domain === domain)
+  if (current?.name === name) return []
+  if (!current && directories.length >= directoryLimits.directories) throw tooMany()
   const data = { organization_id, domain, name, added_at: now }
   const about = { organizationId: organization_id, environment: null, eventId, now }
   return [decidedEvent({ type: 'AgentDirectoryAdded', data }, about)]
@@ -74,14 +74,14 @@ function tooMany(): ApiError {
   return new ApiError('request.conflict', { message })
 }
 
-/** ApiError: 404 no such organization or directory, 403 not active (`by` its key). */
+/** ApiError: 404 no such organization or directory, 403 not active (when `by` its key). */
 export function decideDirectoryRemoval(
   { organization, directories }: DirectoriesState,
   { by, domain: text, eventId, now }: { domain: string; by: CallerKind } & NewEvent,
 ): DecidedEvent[] {
   const { id: organization_id } = organizationFor(organization, by)
   const domain = agentDomain(text)
-  if (domain === undefined || !directories.some((one) => one.domain === domain))
+  if (domain === undefined || !directories.some((directory) => directory.domain === domain))
     throw new ApiError('request.not_found', {
       message: 'The organization has no such agent directory.',
     })

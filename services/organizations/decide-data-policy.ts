@@ -12,7 +12,7 @@ import type {
 } from '../../projections/policies/tables.ts'
 import { hideableFacts } from '../../projections/sessions/session-facts.ts'
 
-/** Undefined = as it is. */
+/** Changes of a policy. Undefined members stay unchanged. */
 export type DataPolicyChanges = {
   [K in keyof Omit<DataPolicyRow, 'organization_id' | 'changed_at'>]?: DataPolicyRow[K] | undefined
 }
@@ -28,17 +28,18 @@ export const noDataPolicy = {
   facts_topic: false,
 }
 
-const mostDays = 36_500
-// A session may last for a day, and what it says afterwards would be lost if it had ended meanwhile. Of its decisions only
-// the newest is needed, and that ends a day after it was made at the earliest. Deliveries are tried for three days and
-// more, and later than a month nothing is delivered again.
-const bounds: Record<keyof RetentionDays, [least: number, most: number]> = {
-  session_days: [2, mostDays],
-  decision_days: [1, mostDays],
-  visitor_days: [2, mostDays],
+const maxDays = 36_500
+// Minimum of sessions and visitors: a session can last a day, and its late data would be lost if it had expired by
+// then. Minimum of decisions: only the newest is needed, and it is kept for at least a day. Minimum of webhooks:
+// deliveries are retried for more than three days; maximum: nothing older than a month is redelivered.
+const bounds: Record<keyof RetentionDays, [min: number, max: number]> = {
+  session_days: [2, maxDays],
+  decision_days: [1, maxDays],
+  visitor_days: [2, maxDays],
   webhook_days: [7, 30],
 }
 
+/** No event if nothing changes. ApiError: 404 no such organization, 422 days out of bounds or unknown facts. */
 export function decideDataPolicy(
   {
     organization,
@@ -77,11 +78,11 @@ function checkedDays(
 ) {
   const days = changes[name]
   if (days === undefined) return current[name]
-  const [least, most] = bounds[name]
-  const isForEver = days === 0 && name !== 'webhook_days'
-  if (days === null || isForEver || (Number.isInteger(days) && days >= least && days <= most))
+  const [min, max] = bounds[name]
+  const isForever = days === 0 && name !== 'webhook_days'
+  if (days === null || isForever || (Number.isInteger(days) && days >= min && days <= max))
     return days
-  const expected = `${least} to ${most} days${name === 'webhook_days' ? '' : ', for ever'}, or the default`
+  const expected = `${min} to ${max} days${name === 'webhook_days' ? '' : ', for ever'}, or the default`
   throw invalid({ name, issue: 'invalid', expected }, 'organization_data_policy')
 }
 
@@ -91,18 +92,18 @@ function checkedFacts(
 ): string[] | null {
   if (names === undefined) return current
   if (names === null) return null
-  const known = hideableFacts.filter((name) => names.includes(name))
-  if (known.length === new Set(names).size) return known
+  const hidden = hideableFacts.filter((name) => names.includes(name))
+  if (hidden.length === new Set(names).size) return hidden
   const expected = `some of ${hideableFacts.join(', ')}`
   throw invalid({ name: 'hidden_facts', issue: 'invalid', expected }, 'organization_data_policy')
 }
 
 const dayMs = 24 * 60 * 60 * 1000
-// The decision that ends a session comes a little after its 24 hours. It must not find that the one before has ended,
-// because a rebuild would have both.
+// Delays the expiry of decisions: a session's last decision comes shortly after its 24 hours, and the one before must
+// not have expired by then, because a rebuild would have both.
 const lastDecisionMs = 60 * 60 * 1000
 
-/** How many days data stay: the organization's own, else the operator's. 0 = for ever. */
+/** Returns the retention in days: the organization's setting, or else the operator's. 0 = forever. */
 export function retentionOf(
   policy: RetentionDays | null | undefined,
   defaults: RetentionDays,
@@ -117,42 +118,44 @@ export function retentionOf(
 
 type Expiration = Omit<DataExpirationRow, 'organization_id' | 'expired_at'>
 
-// What has ended by now, in whole days of UTC. What ended once stays so, whatever is to stay for longer later.
+// Returns the times before which data has expired, at UTC midnights. They never move back, even if retention is
+// extended.
 function expirationOf(
   days: RetentionDays,
-  known: Expiration | null | undefined,
+  current: Expiration | null | undefined,
   now: number,
 ): Expiration {
   const before = (count: number | null, at = now) =>
     count ? at - (at % dayMs) - count * dayMs : null
-  const sessions_before = latest(known?.sessions_before, before(days.session_days))
+  const sessions_before = latest(current?.sessions_before, before(days.session_days))
   const decisions_before = before(days.decision_days, now - lastDecisionMs)
   return {
     sessions_before,
-    decisions_before: latest(known?.decisions_before, decisions_before, sessions_before),
-    visitors_before: latest(known?.visitors_before, before(days.visitor_days)),
-    webhooks_before: latest(known?.webhooks_before, before(days.webhook_days)),
+    decisions_before: latest(current?.decisions_before, decisions_before, sessions_before),
+    visitors_before: latest(current?.visitors_before, before(days.visitor_days)),
+    webhooks_before: latest(current?.webhooks_before, before(days.webhook_days)),
   }
 }
 
 function latest(...times: (number | null | undefined)[]): number | null {
-  const known = times.filter((time) => typeof time === 'number')
-  return known.length === 0 ? null : Math.max(...known)
+  const set = times.filter((time) => typeof time === 'number')
+  return set.length === 0 ? null : Math.max(...set)
 }
 
+/** No event if nothing has expired since the last one. */
 export function decideExpiration(
-  known: DataExpirationRow | null | undefined,
+  current: DataExpirationRow | null | undefined,
   { organizationId, days, now }: { organizationId: string; days: RetentionDays; now: number },
 ): DecidedEvent[] {
-  const ended = expirationOf(days, known, now)
-  const names = Object.keys(ended) as (keyof Expiration)[]
-  if (names.every((name) => (known?.[name] ?? null) === ended[name])) return []
-  const data = { organization_id: organizationId, ...ended, expired_at: now }
+  const expiration = expirationOf(days, current, now)
+  const names = Object.keys(expiration) as (keyof Expiration)[]
+  if (names.every((name) => (current?.[name] ?? null) === expiration[name])) return []
+  const data = { organization_id: organizationId, ...expiration, expired_at: now }
   const eventId = derivedId(
     'evt',
     organizationId,
     'data-expired',
-    ...Object.values(ended).map(String),
+    ...Object.values(expiration).map(String),
   )
   const about = { organizationId, environment: null, eventId, now }
   return [decidedEvent({ type: 'OrganizationDataExpired', data }, about)]

@@ -24,7 +24,9 @@ export interface KeyState {
   key: ApiKeyRow | undefined
 }
 
-/** 404 unless it is in use and within the caller's reach, 403 when it may more than the caller. */
+/**
+ * Returns the key. 404 unless it is in use and within the caller's reach, 403 if it has scopes that the caller lacks.
+ */
 export function changeableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
   const inUse = keyInUse(reachableKey(key, by))
   checkGrant(inUse, by)
@@ -59,12 +61,12 @@ interface CountedState {
 }
 
 const maxActiveKeys = 100
-// As many recipients as a sealed token can have.
+// Every secret key is a recipient of sealed tokens, which have at most this many.
 const maxSecretKeys = 256
 
 /**
- * 404 without the organization, 403 when it is not active, 409 when it has as many keys as it can. 422 and 403 for
- * what the caller cannot give. A repeated command finds its key in `existing` and makes no event.
+ * 404 no such organization, 403 not active, 409 too many keys; 422 and 403 for an environment or scopes that the caller
+ * cannot grant. A repeated command finds its key in `existing` and makes no event.
  */
 export function decideKeyIssue(
   { organization, counts, existing }: CountedState,
@@ -127,9 +129,9 @@ interface RotateApiKey {
 export const graceMs = 24 * 60 * 60 * 1000
 
 /**
- * The replacement is like the key in everything but its material. 404 when there is no such key or it is revoked, 409
- * when it is rotating or there are too many secret keys. 403 when the organization is not active, or the key may more
- * than the caller. A repeated command adds only the events that the first attempt did not write.
+ * Issues a replacement that differs only in its material. 404 no such key or revoked, 409 already rotating or too many
+ * secret keys, 403 organization not active or scopes that the caller lacks. A repeated command adds only the events
+ * that the first attempt did not write.
  */
 export function decideKeyRotation(
   state: KeyState & CountedState,
@@ -163,19 +165,19 @@ function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedE
   )
 }
 
-/** Whatever scopes the key has: who finds a leaked key ends it with what is at hand. */
+/** Revokes the key whatever its scopes, so that a leaked key can be revoked with any key at hand. */
 export function decideKeyRevocation(
-  { organization, key: found }: KeyState,
+  { organization, key: row }: KeyState,
   { by, now }: { by: KeyCaller; now: number },
 ): DecidedEvent[] {
   organizationFor(organization, callerKindOf(by))
-  const key = reachableKey(found, by)
+  const key = reachableKey(row, by)
   return key.status === 'revoked'
     ? []
     : [revoked(key, { reason: 'requested', revoked_at: now, now })]
 }
 
-/** A rotating key is revoked as of the end of its grace, however late that is noticed. */
+/** Revokes a rotating key whose grace period is over, with the end of that period as the time of revocation. */
 export function decideGraceEnd(key: ApiKeyRow | undefined, now: number): DecidedEvent[] {
   if (key?.status !== 'rotating' || key.grace_expires_at === null || key.grace_expires_at > now)
     return []
@@ -209,8 +211,8 @@ interface UpdateApiKey extends KeyChanges {
 const updateSet = 'api_key_update'
 
 /**
- * Each of name, origins and scopes that changes makes an event. ApiError: 404 no such key, or revoked; 403 the
- * organization is not active, or the caller lacks a scope; 422 naming the fields that do not fit.
+ * Makes one event each for a changed name, origins and scopes. ApiError: 404 no such key, or revoked; 403 organization
+ * not active, or the caller lacks a scope; 422 naming the invalid fields.
  */
 export function decideKeyUpdate(
   { organization, key }: KeyState,

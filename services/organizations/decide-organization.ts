@@ -10,14 +10,14 @@ import { inputLimits } from './checked-input.ts'
 
 export interface CreateOrganization {
   organizationId: OrganizationId
-  /** Checked, as `slug` is: see `completeOrganizationRequest`. */
+  /** Checked by `completeOrganizationRequest`, like `slug`. */
   name: string
   slug: string
   /** Epoch milliseconds, as in all commands. */
   now: number
 }
 
-/** 409 when another organization has the slug. A repeated command finds its own organization and makes no event. */
+/** 409 if another organization has the slug. A repeated command finds its organization and makes no event. */
 export function decideOrganizationCreation(
   { takenBy }: { takenBy: string | undefined },
   { organizationId, name, slug, now }: CreateOrganization,
@@ -47,7 +47,7 @@ function aboutOrganization(
   return eventAbout({ organization_id: organizationId, environment: null }, event, name)
 }
 
-/** A repetition of a change has the same `changeId`, from which its events get their ids. */
+/** Identity of a change. A repeated command has the same `changeId`, from which event ids are derived. */
 export interface ChangeName {
   changeId: string
   now: number
@@ -59,7 +59,7 @@ interface UpdateOrganization extends ChangeName {
   status?: OrganizationStatus | undefined
 }
 
-/** 404 without the organization, 403 when its own key requests it and it is not active, 422 for a bad name. */
+/** 404 no such organization, 403 not active (when `by` its key), 422 invalid name. */
 export function decideOrganizationUpdate(
   state: OrganizationRow | undefined,
   { by, changeId, now, name, status }: UpdateOrganization,
@@ -104,13 +104,13 @@ function changeStatus(
   }
 }
 
-// A secret key's most expensive request has ten items of IP rotation. With a lower limit it would never be admitted.
+// The most expensive request of a secret key has ten IP rotation items, so a lower limit would never admit it.
 const minLimits = { secret_limit: 10, publishable_limit: 1 }
 const maxLimit = 1_000_000_000
 
 /**
- * Units in 60 seconds of the buckets of all secret and of all publishable keys; null = the server's default, undefined
- * = as it is.
+ * Changes the rate limits, in units per minute, of all secret and of all publishable keys together. null = the server's
+ * default, undefined = unchanged.
  */
 export function decideLimits(
   state: OrganizationRow | undefined,
@@ -166,7 +166,7 @@ export function decideCapability(
   }: ChangeName & { capability: string; enabled: boolean },
 ): DecidedEvent[] {
   const { id: organization_id, capabilities: current } = organizationFor(state, 'operator')
-  if (!capabilities.some((known) => known === capability)) {
+  if (!capabilities.some((name) => name === capability)) {
     const field = {
       name: 'capability',
       issue: 'invalid_value',

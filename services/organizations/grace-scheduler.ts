@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
-import { workOffInTurn } from '../../infra/flow/in-turn.ts'
+import { processDueItems } from '../../infra/flow/in-turn.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { endedGraces } from '../../projections/organizations/queries.ts'
+import { findEndedGraces } from '../../projections/organizations/queries.ts'
 import { endGrace } from './commands.ts'
 
 interface GraceSchedulerOptions {
@@ -16,24 +16,24 @@ interface GraceSchedulerOptions {
   intervalMs?: number
 }
 
-/** Revokes keys whose grace after a rotation is over. Several may run, and one works at a time. */
+/** Revokes rotated keys whose grace period is over. Any number of processes may run it; one works at a time. */
 export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Promise<void> } {
   const { logger, intervalMs = 5000 } = options
   return runPeriodically({
     intervalMs,
     work: async () => (await endGraces(options)) > 0,
-    onError: (err) => logger.error({ err }, 'rotated keys were not revoked, trying again'),
+    onError: (err) => logger.error({ err }, 'failed to revoke rotated keys; retrying'),
   })
 }
 
 /**
- * Returns how many keys it revoked. Each is revoked once even if two schedulers work at the same time, since that is
- * decided as everything about its organization is.
+ * Returns the number of revoked keys. Each is revoked once even if two schedulers work at the same time, because the
+ * decision is made under the organization's lock.
  */
 export function endGraces({ pool, decideAs, clock }: GraceSchedulerOptions): Promise<number> {
   const decide = decideAs({ type: 'scheduler', id: 'key-grace' })
-  return workOffInTurn(pool, 'key-grace-scheduler', {
-    findDue: (tx, limit) => endedGraces(tx, { now: clock(), limit }),
+  return processDueItems(pool, 'key-grace-scheduler', {
+    findDue: (tx, limit) => findEndedGraces(tx, { now: clock(), limit }),
     work: (key) => endGrace({ decide, clock }, key),
   })
 }

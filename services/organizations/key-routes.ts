@@ -5,12 +5,12 @@ import { unavailable } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../infra/http/schemas.ts'
-import { fittingCheck } from '../../infra/http/validation.ts'
+import { validMembersCheck } from '../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import { isId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findKey, listKeys } from '../../projections/organizations/queries.ts'
-import { authorityOf, noSuchKey } from './authority.ts'
+import { noSuchKey, scopeSetOf } from './authority.ts'
 import { checkKeyFields } from './checked-input.ts'
 import {
   type IssuedKey,
@@ -34,8 +34,8 @@ import {
 const tag = 'API keys'
 const keysPath = '/v1/organizations/:organizationId/api-keys'
 const keyPath = `${keysPath}/:keyId` as const
-const ofOneKey =
-  'Requires the `api_keys:manage` secret-key scope, and each scope that the key has or gets; a key with `*` may change any. A live key is not found by a test key.'
+const requiresManage =
+  'Requires the `api_keys:manage` secret-key scope, and every scope that the changed key has or gets; a key with `*` can change any key. For a test key, live keys return 404.'
 
 export function keyRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   listRoute(app, options)
@@ -52,8 +52,9 @@ function listRoute(app: FastifyInstance, { pool, auth, keyring }: CommandRouteOp
     auth: auth.requireOwnOrganization('api_keys:read'),
     operationId: 'listOrganizationApiKeys',
     tag,
-    summary: 'List API keys of both environments, newest first, revoked ones too',
-    description: 'Requires the `api_keys:read` secret-key scope.',
+    summary: 'List API keys',
+    description:
+      'Requires the `api_keys:read` secret-key scope. Returns the keys of both environments, newest first, including revoked ones.',
     params: organizationParams,
     query: z.object(pageQuery),
     before: refuseOffset,
@@ -74,12 +75,12 @@ function listRoute(app: FastifyInstance, { pool, auth, keyring }: CommandRouteOp
           }),
         positionOf: (row) => ({ value: row.created_at, id: row.id }),
       })
-      const used = await lastUsedAt(
+      const lastUses = await lastUsedAt(
         pool,
         rows.map(({ id }) => id),
       )
       return {
-        data: rows.map((row) => apiKeyJson(row, { lastUsedAt: used.get(row.id) })),
+        data: rows.map((row) => apiKeyJson(row, { lastUsedAt: lastUses.get(row.id) })),
         pagination,
       }
     },
@@ -95,11 +96,11 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     tag,
     summary: 'Create an API key',
     description:
-      'Requires the `api_keys:manage` secret-key scope, and each scope that the new key gets; a key with `*` may give any. The new key is of the environment of the calling key, unless `environment` says otherwise; a test key makes no live ones. A name alone makes a secret key with the scopes sessions:read, sessions:update and fingerprints:read.',
+      "Requires the `api_keys:manage` secret-key scope, and every scope that the new key gets; a key with `*` can grant any scope. The new key belongs to the calling key's environment unless `environment` is set; test keys can't create live keys. With only a name, creates a secret key with the scopes sessions:read, sessions:update and fingerprints:read.",
     params: organizationParams,
     body: createKeyBody,
     parameterSet: 'api_key_create',
-    checkFitting: fittingCheck(
+    checkValidMembers: validMembersCheck(
       z.object(createKeyBody.shape).partial(),
       ({ name, ...fields }, request) => {
         const { environment = auth.caller(request).environment, allowed_origins } = fields
@@ -115,7 +116,7 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       const client_target = target && storedTarget(target)
       const spec = { ...body, organizationId, by, environment, client_target }
       reply.header('cache-control', 'no-store')
-      return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
+      return idempotency.run({ request, reply, requester: scopeSetOf(by) }, async (command) => {
         const issued = await issueApiKey(commandDeps(options, request, command), spec)
         return answer(await issuedAnswer(pool, { ...issued, organizationId }))
       })
@@ -130,14 +131,14 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireOwnOrganization('api_keys:manage'),
     operationId: 'updateOrganizationApiKey',
     tag,
-    summary: 'Change the name, allowed origins or scopes of an API key',
-    description: ofOneKey,
+    summary: 'Update an API key',
+    description: `${requiresManage} Changes take effect within 15 seconds.`,
     params: keyParams,
     body: updateKeyBody,
     parameterSet: 'api_key_update',
     answers: { 200: single(apiKeySchema) },
     errors: [404],
-    // A key that cannot be changed is not found, whatever the body says.
+    // 404 for a key that cannot be changed takes precedence over 422 for the body.
     async before(request) {
       const { organizationId, keyId } = checkedPath(request.params)
       changeableKey(await findKey(pool, organizationId, keyId), auth.caller(request))
@@ -158,9 +159,9 @@ function revokeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireOwnOrganization('api_keys:manage'),
     operationId: 'revokeOrganizationApiKey',
     tag,
-    summary: 'Revoke an API key for good',
+    summary: 'Revoke an API key',
     description:
-      'Requires the `api_keys:manage` secret-key scope. Whatever scopes it has, a key of the organization can be revoked, a live one by a live key.',
+      'Requires the `api_keys:manage` secret-key scope. Permanent. A key can be revoked whatever its scopes, and a live key only by a live key.',
     params: keyParams,
     noBody: 'api_key_revoke',
     answers: { 200: single(apiKeySchema) },
@@ -180,8 +181,8 @@ function rotateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireOwnOrganization('api_keys:manage'),
     operationId: 'rotateOrganizationApiKey',
     tag,
-    summary: 'Replace an API key; it works for 24 more hours',
-    description: ofOneKey,
+    summary: 'Rotate an API key',
+    description: `${requiresManage} Creates a replacement with the same settings. The old key works for another 24 hours.`,
     params: keyParams,
     noBody: 'api_key_rotate',
     answers: { 201: single(issuedApiKeySchema) },
@@ -190,7 +191,7 @@ function rotateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       const { organizationId, keyId } = checkedPath(request.params)
       const by = auth.caller(request)
       reply.header('cache-control', 'no-store')
-      return idempotency.run({ request, reply, requester: authorityOf(by) }, async (command) => {
+      return idempotency.run({ request, reply, requester: scopeSetOf(by) }, async (command) => {
         const deps = { ...commandDeps(options, request, command), pool }
         const issued = await rotateApiKey(deps, { organizationId, keyId, by })
         return answer(await issuedAnswer(pool, { ...issued, organizationId }))
@@ -199,7 +200,7 @@ function rotateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
   })
 }
 
-// 404 for what cannot be the id of a key, a key's value among it.
+// 404 for a malformed id, such as the key itself.
 function checkedPath({ organizationId, keyId }: z.output<typeof keyParams>): KeyPath {
   if (!isId('key', keyId)) throw noSuchKey()
   return { organizationId, keyId }
@@ -208,13 +209,13 @@ function checkedPath({ organizationId, keyId }: z.output<typeof keyParams>): Key
 async function keyAnswer(db: Db, { organizationId, keyId }: KeyPath) {
   const key = await findKey(db, organizationId, keyId)
   if (!key) throw noSuchKey()
-  const used = await lastUsedAt(db, [keyId])
-  return { data: apiKeyJson(key, { lastUsedAt: used.get(keyId) }) }
+  const lastUses = await lastUsedAt(db, [keyId])
+  return { data: apiKeyJson(key, { lastUsedAt: lastUses.get(keyId) }) }
 }
 
 async function issuedAnswer(db: Db, { revealedKey, organizationId, keyId }: IssuedKey & KeyPath) {
   const key = await findKey(db, organizationId, keyId)
-  // Not a refusal: the key exists, and the same command will return it.
+  // Retryable: the key exists, and a repeat of the request will return it.
   if (!key) throw unavailable(new Error(`the issued key ${keyId} is not readable`))
   return { data: apiKeyJson(key, { revealedKey }) }
 }

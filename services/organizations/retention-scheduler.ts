@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Config } from '../../infra/config.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
-import { workOffInTurn } from '../../infra/flow/in-turn.ts'
+import { processDueItems } from '../../infra/flow/in-turn.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Logger } from '../../infra/telemetry.ts'
@@ -36,16 +36,17 @@ export function defaultDays(config: RetentionSettings): RetentionDays {
   }
 }
 
-/** Records what has ended of each organization's data. Several may run, and one works at a time. */
+/** Records the expiry of organizations' data. Any number of processes may run it; one works at a time. */
 export function runRetentionScheduler(options: RetentionOptions): Periodic {
   const { logger, intervalMs = 600_000 } = options
   return runPeriodically({
     intervalMs,
     work: async () => (await expireOldData(options)) > 0,
-    onError: (err) => logger.error({ err }, 'ended data were not recorded, trying again'),
+    onError: (err) => logger.error({ err }, 'failed to record data expiry; retrying'),
   })
 }
 
+/** Records the expiry for all organizations that have some, and returns their number. */
 export function expireOldData({
   pool,
   decideAs,
@@ -54,11 +55,11 @@ export function expireOldData({
 }: RetentionOptions): Promise<number> {
   const defaults = defaultDays(config)
   const decide = decideAs({ type: 'scheduler', id: 'data-retention' })
-  return workOffInTurn(pool, 'data-retention-scheduler', {
+  return processDueItems(pool, 'data-retention-scheduler', {
     async findDue(tx, limit) {
       const now = clock()
-      const all = await listRetention(tx)
-      return all
+      const organizations = await listRetention(tx)
+      return organizations
         .map(({ organizationId, policy, expired }) => ({
           expired,
           command: { organizationId, days: retentionOf(policy, defaults) },

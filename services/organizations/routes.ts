@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { organizationFor } from '../../infra/access/organization.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, single } from '../../infra/http/schemas.ts'
-import { fittingCheck } from '../../infra/http/validation.ts'
+import { validMembersCheck } from '../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
@@ -23,7 +23,7 @@ import {
 
 const tag = 'Organizations'
 
-/** `/v1/organizations`, `/v1/organizations/{organizationId}`, its API keys and agent directories. */
+/** Routes of `/v1/organizations`, `/v1/organizations/{organizationId}`, its API keys and agent directories. */
 export function organizationRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   createRoute(app, options)
   getRoute(app, options)
@@ -44,15 +44,16 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       'Requires the `organizations:create` secret-key scope. The calling key gets no access to the new organization.',
     body: createOrganizationBody,
     parameterSet: 'organization_create',
-    checkFitting: fittingCheck(z.object(createOrganizationBody.shape).partial(), (fields) =>
-      checkOrganizationFields(fields, 'organization_create'),
+    checkValidMembers: validMembersCheck(
+      z.object(createOrganizationBody.shape).partial(),
+      (fields) => checkOrganizationFields(fields, 'organization_create'),
     ),
     answers: { 201: single(organizationSchema) },
     run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async (command) => {
         const deps = commandDeps(options, request, command)
         const { organizationId } = await createOrganization(deps, request.body)
-        return answer(await organizationAnswer(pool, organizationId))
+        return answer(await organizationResponse(pool, organizationId))
       }),
   })
 }
@@ -63,13 +64,13 @@ function getRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): vo
     auth: auth.requireOwnOrganization('organizations:read'),
     operationId: 'getOrganization',
     tag,
-    summary: 'Retrieve one organization',
+    summary: 'Retrieve an organization',
     description:
-      "Requires the `organizations:read` secret-key scope and a key of the organization's own.",
+      'Requires the `organizations:read` secret-key scope and a key of this organization.',
     params: organizationParams,
     answers: { 200: single(organizationSchema) },
     errors: [404],
-    run: ({ params }) => organizationAnswer(pool, params.organizationId),
+    run: ({ params }) => organizationResponse(pool, params.organizationId),
   })
 }
 
@@ -83,13 +84,13 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     }),
     operationId: 'updateOrganization',
     tag,
-    summary: 'Rename an organization or change its status',
+    summary: 'Update an organization',
     description:
-      'Requires the `organizations:update` secret-key scope. Once it is suspended or deleted, all keys of the organization are refused, so that its status cannot be set back here.',
+      "Requires the `organizations:update` secret-key scope. Suspending or deleting the organization disables all its keys, so it can't be undone through the API; ask the operator of the server.",
     params: organizationParams,
     body: updateOrganizationBody,
     parameterSet: 'organization_update',
-    checkFitting: fittingCheck(z.object(updateOrganizationBody.shape), (fields) =>
+    checkValidMembers: validMembersCheck(z.object(updateOrganizationBody.shape), (fields) =>
       checkOrganizationFields(fields, 'organization_update'),
     ),
     answers: { 200: single(organizationSchema) },
@@ -102,12 +103,12 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
         (organization, change) =>
           decideOrganizationUpdate(organization, { ...request.body, ...change, by: 'key' }),
       )
-      return organizationAnswer(pool, organizationId)
+      return organizationResponse(pool, organizationId)
     },
   })
 }
 
-async function organizationAnswer(db: Db, organizationId: string) {
+async function organizationResponse(db: Db, organizationId: string) {
   const organization = organizationFor(await findOrganization(db, organizationId), 'operator')
   const data_policy = dataPolicyJson(await findDataPolicy(db, organizationId))
   return { data: { ...organizationJson(organization), data_policy } }

@@ -19,7 +19,10 @@ const environments = ['live', 'test'] as const
 const organizationStatuses = ['active', 'suspended', 'deleted'] as const
 const clientTargets = ['browser', 'native-ios', 'native-android'] as const
 
-const days = z.int().nullable().describe('0 = for ever; null = the default of this server.')
+const days = z
+  .int()
+  .nullable()
+  .describe('Days to keep. 0: forever; null: the default of this server.')
 
 const dataPolicySchema = z
   .strictObject({
@@ -27,16 +30,26 @@ const dataPolicySchema = z
     decision_days: days,
     visitor_days: days,
     webhook_days: days,
-    shortens_addresses: z.boolean().describe('Addresses are recorded as IPv4 /24 and IPv6 /48.'),
-    allows_minimal_mode: z.boolean().describe('A page may leave fingerprints out.'),
+    shortens_addresses: z
+      .boolean()
+      .describe(
+        'If true, IP addresses are truncated to IPv4 /24 and IPv6 /48 before they are recorded.',
+      ),
+    allows_minimal_mode: z
+      .boolean()
+      .describe('If true, pages may skip fingerprinting (minimal mode).'),
     hidden_facts: z
       .array(z.string())
       .nullable()
-      .describe('Columns of the flat rows that analysts do not see; null is the default ones.'),
-    facts_topic: z.boolean().describe('The flat rows are published on a Kafka topic.'),
-    changed_at: timestamp.nullable().describe('null: it has never been changed.'),
+      .describe(
+        'Columns of session facts that are hidden from analysts; null: the default columns.',
+      ),
+    facts_topic: z.boolean().describe('If true, session facts are published to a Kafka topic.'),
+    changed_at: timestamp.nullable().describe('Null if the policy was never changed.'),
   })
-  .describe('What is recorded of visitors, and for how many days. Set by the operator.')
+  .describe(
+    'Data recorded about visitors, and how long it is kept. Set by the operator of the server.',
+  )
 
 export const organizationSchema = z
   .strictObject({
@@ -61,19 +74,19 @@ const keyHead = {
   name: z.string(),
   status: z
     .enum(['active', 'rotating', 'revoked'])
-    .describe('rotating: replaced, and still working until grace_expires_at.'),
+    .describe('`rotating`: replaced, but valid until `grace_expires_at`.'),
   client_target: z.enum(clientTargets),
   allowed_origins: z
     .array(z.string())
     .nullable()
-    .describe('null for secret keys; empty = any origin.'),
-  scopes: z.array(z.enum(knownScopes)).nullable().describe('null for publishable keys.'),
-  rate_limit: z.null().describe('Kept for compatibility; limits are those of the organization.'),
+    .describe('Origins that may use the key. Empty: any origin; null for secret keys.'),
+  scopes: z.array(z.enum(knownScopes)).nullable().describe('Null for publishable keys.'),
+  rate_limit: z.null().describe('Always null; rate limits apply per organization.'),
   key_preview: z.string(),
-  display_key: z.string().optional().describe('The whole key, of publishable keys only.'),
+  display_key: z.string().optional().describe('Full key. Publishable keys only.'),
 }
 const keyTail = {
-  last_used_at: timestamp.nullable().describe('Up to a minute late.'),
+  last_used_at: timestamp.nullable().describe('Time of the last use, up to a minute late.'),
   created_at: timestamp,
   rotated_at: timestamp.nullable(),
   revoked_at: timestamp.nullable(),
@@ -87,19 +100,19 @@ export type ApiKey = z.output<typeof apiKeySchema>
 export const issuedApiKeySchema = z
   .strictObject({
     ...keyHead,
-    revealed_key: z.string().describe('The whole key. A secret key is shown this once.'),
+    revealed_key: z.string().describe('Full key. A secret key is not shown again.'),
     ...keyTail,
   })
   .meta({ id: 'IssuedApiKey' })
 
-// Lengths and patterns are for the description; the deciders check them, for the command line as well.
+// Lengths and patterns only describe the fields; checked-input.ts checks them, also for the CLI.
 const organizationName = z.string().meta({ minLength: 1, maxLength: inputLimits.organizationName })
 const keyName = z.string().meta({ minLength: 1, maxLength: inputLimits.keyName })
 const origins = z
   .array(z.string())
   .meta({ maxItems: inputLimits.origins })
   .describe(
-    '`https://host[:port]` or `https://*.host`; for test keys also any exact http or https origin. Stored in lower case and without a slash at the end.',
+    'Origins as `https://host[:port]` or `https://*.host`; test keys also accept any exact http or https origin. Stored in lower case without a trailing slash.',
   )
 const scopes = z.array(z.enum(knownScopes)).meta({ minItems: 1 })
 
@@ -119,7 +132,7 @@ const without = (...names: string[]) => ({
   not: { anyOf: names.map((name) => ({ required: [name] })) },
 })
 
-// What `completeKeyRequest` says of members together.
+// Describes the combinations of members that `completeKeyRequest` accepts.
 const keyConditions = [
   implies({ required: ['scopes'] }, has('type', { const: 'secret' })),
   implies(has('type', { const: 'secret' }), {
@@ -131,16 +144,17 @@ const keyConditions = [
 
 const keyFields = z.strictObject({
   name: keyName,
-  type: z.enum(types).optional().describe('Needed with scopes.'),
+  type: z.enum(types).optional().describe('Required with `scopes`.'),
   environment: z
     .enum(environments)
     .optional()
-    .describe("Default: the calling key's own. A test key makes test keys only."),
-  client_target: z.enum(clientTargets).optional().describe('Of publishable keys; default browser.'),
-  allowed_origins: origins.optional(),
-  scopes: scopes
+    .describe("Default: the calling key's environment. Test keys can only create test keys."),
+  client_target: z
+    .enum(clientTargets)
     .optional()
-    .describe('Required with type secret. A name alone makes a secret key with the narrow scopes.'),
+    .describe('Platform of a publishable key. Default: `browser`.'),
+  allowed_origins: origins.optional(),
+  scopes: scopes.optional().describe('Required if `type` is `secret`.'),
 })
 export const createKeyBody = keyFields.meta({ allOf: keyConditions })
 

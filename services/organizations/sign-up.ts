@@ -10,33 +10,34 @@ import {
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { completeKeyRequest } from './checked-input.ts'
-import { createOrganization, generateKey, streamOf } from './commands.ts'
+import { createOrganization, generateKey, organizationStream } from './commands.ts'
 import { decideKeyIssue, decideKeyRevocation, type IssueApiKey } from './decide-key.ts'
 
 export interface SignUp {
   accountName: string
   gateSessionId: string
-  /** Keys are issued only while it holds. */
+  /** Guard under which keys are issued. */
   stillNeeded: DecisionGuard
 }
 
 export interface SignedUp {
-  /** Environment variables: a publishable and a secret key for each environment. */
+  /** Environment variables by name: the organization's id, and a publishable and a secret key per environment. */
   outputs: Record<string, string>
+  /** Holds until a retry has replaced the keys. */
   isCurrent: DecisionGuard
 }
 
 /**
- * The same signup is the same organization, whoever repeats it, with the same `idTime`. Its keys are drawn anew each
- * time and replace those before, which nobody has, because they cannot be made again from what is stored. undefined
- * when they are not needed any more.
+ * Creates the organization of a signup with its keys. A retry with the same `idTime` finds the same organization and
+ * replaces its keys: the earlier secret keys cannot be restored from their hashes, and nobody received them. Returns
+ * undefined if `stillNeeded` does not hold.
  */
 export async function signUpOrganization(
   deps: CommandDeps,
   { accountName, gateSessionId, stillNeeded }: SignUp,
 ): Promise<SignedUp | undefined> {
   const request = { name: accountName, slug: slugOf(accountName, gateSessionId) }
-  // It makes the id of the organization, which is no secret.
+  // Derives the organization's id from the signup. The id is no secret.
   const random = counterRandom(
     createHash('sha256').update('signup').digest(),
     Buffer.from(gateSessionId),
@@ -56,7 +57,7 @@ export async function signUpOrganization(
       TIDEGATE_TEST_PUBLISHABLE_KEY: test.publishable.revealedKey,
       TIDEGATE_TEST_SECRET_KEY: test.secret.revealedKey,
     },
-    isCurrent: allInUse(organizationId, keys),
+    isCurrent: keysGuard(organizationId, keys),
   }
 }
 
@@ -67,22 +68,22 @@ interface NewKey {
 
 function keyPair(deps: CommandDeps, organizationId: string, environment: Environment) {
   const now = deps.clock()
-  function drawn(type: 'publishable' | 'secret'): NewKey {
+  function newKey(type: 'publishable' | 'secret'): NewKey {
     const scopes = type === 'secret' ? { scopes: ['*'] } : {}
     const spec = completeKeyRequest({ name: `Signup ${environment}`, environment, type, ...scopes })
     const { keyId, revealedKey, material } = generateKey(deps, { type, environment, now })
     return { revealedKey, issue: { organizationId, keyId, spec, material, by: 'operator', now } }
   }
-  return { publishable: drawn('publishable'), secret: drawn('secret') }
+  return { publishable: newKey('publishable'), secret: newKey('secret') }
 }
 
-// False when they are not needed any more.
+// Returns false if `stillNeeded` does not hold.
 async function replaceKeys(
   { decide, clock }: CommandDeps,
   organizationId: string,
   { keys, stillNeeded }: { keys: NewKey[]; stillNeeded: DecisionGuard },
 ): Promise<boolean> {
-  const stream = streamOf(organizationId)
+  const stream = organizationStream(organizationId)
   const now = clock()
   const events = await decide({
     ...stream,
@@ -92,37 +93,37 @@ async function replaceKeys(
       isNeeded: await stillNeeded.holds(tx),
       organization: await findOrganization(tx, organizationId),
       counts: await countKeys(tx, organizationId),
-      present: (await listKeys(tx, organizationId, { limit: maxKeys })).rows,
+      existingKeys: (await listKeys(tx, organizationId, { limit: maxKeys })).rows,
     }),
     decide: ({ isNeeded, ...state }) => (isNeeded ? decideKeyReplacement(state, keys, now) : []),
   })
   return events.length > 0
 }
 
-// More than an organization has before anybody knows a key of it.
+// More keys than an organization can get before anyone has received one.
 const maxKeys = 1000
 
-// Revokes the keys that have the name of a new one.
+// Issues the new keys and revokes the existing ones of the same names.
 function decideKeyReplacement(
   {
-    present,
+    existingKeys,
     ...state
-  }: { organization: OrganizationRow | undefined; counts: KeyCounts; present: ApiKeyRow[] },
+  }: { organization: OrganizationRow | undefined; counts: KeyCounts; existingKeys: ApiKeyRow[] },
   keys: NewKey[],
   now: number,
 ): DecidedEvent[] {
   const names = new Set(keys.map(({ issue }) => issue.spec.name))
-  const former = present.filter(({ name }) => names.has(name))
+  const replaced = existingKeys.filter(({ name }) => names.has(name))
   return [
     ...keys.flatMap(({ issue }) => decideKeyIssue({ ...state, existing: undefined }, issue)),
-    ...former.flatMap((key) => decideKeyRevocation({ ...state, key }, { by: 'operator', now })),
+    ...replaced.flatMap((key) => decideKeyRevocation({ ...state, key }, { by: 'operator', now })),
   ]
 }
 
-// Holds while nobody has replaced the keys.
-function allInUse(organizationId: string, keys: NewKey[]): DecisionGuard {
+// Returns a guard that holds until one of the keys is replaced or revoked.
+function keysGuard(organizationId: string, keys: NewKey[]): DecisionGuard {
   const ids: string[] = keys.map(({ issue }) => issue.keyId)
-  const { projection, topic, key } = streamOf(organizationId)
+  const { projection, topic, key } = organizationStream(organizationId)
   return {
     locks: [],
     alsoReads: [{ projection, topic, key }],
@@ -141,6 +142,6 @@ function slugOf(accountName: string, gateSessionId: string): string {
     .toLowerCase()
     .match(/[a-z0-9]+/g)
   const stem = (readable ?? ['account']).join('-').slice(0, 40).replace(/-+$/, '')
-  // Nobody else has it: it ends with a part of the id of the signup.
+  // Unique, because it ends with a part of the signup's id.
   return `${stem}-${gateSessionId.slice(-8)}`
 }

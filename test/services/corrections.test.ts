@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import {
-  decideMerger,
+  decideMerge,
   decideSplit,
   maxReassigned,
   splitVisitorId,
@@ -10,12 +10,13 @@ import { refusal } from './organizations/given.ts'
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const about = { scope, visitorId: 'vid_a', reason: 'They called us.', now: 5 }
 const sessions = ['sid_1', 'sid_2', 'sid_3']
-const split = (sessionIds: string[], state = { sessions, parted: [] as string[] }) =>
+const split = (sessionIds: string[], state = { sessions, alreadySplit: [] as string[] }) =>
   decideSplit(state, { ...about, sessionIds }).map(({ event }) => event)
-const merge = (some: { otherId?: string; isKnown?: boolean; sessions?: string[] }) =>
-  decideMerger({ isKnown: true, sessions, ...some }, { ...about, otherId: 'vid_b', ...some }).map(
-    ({ event }) => event,
-  )
+const merge = (some: { mergedVisitorId?: string; hasSurvivor?: boolean; sessions?: string[] }) =>
+  decideMerge(
+    { hasSurvivor: true, sessions, ...some },
+    { ...about, mergedVisitorId: 'vid_b', ...some },
+  ).map(({ event }) => event)
 
 it('given a visitor, when sessions are split off, each is told to be of another one', () => {
   const [corrected, ...moves] = split(['sid_3', 'sid_1'])
@@ -41,7 +42,7 @@ it('given a visitor, when sessions are split off, each is told to be of another 
 })
 
 it('given that it was done, a repetition changes nothing', () => {
-  expect(split(['sid_1'], { sessions: ['sid_2'], parted: ['sid_1'] })).toEqual([])
+  expect(split(['sid_1'], { sessions: ['sid_2'], alreadySplit: ['sid_1'] })).toEqual([])
 })
 
 it.each([
@@ -69,8 +70,8 @@ it('given two visitors, when they are merged, each session of one is told to be 
 
 it('a visitor is not merged with itself, with nobody, or with one of too many sessions', () => {
   const many = Array.from({ length: maxReassigned + 1 }, (_, i) => `sid_${i}`)
-  for (const bad of [{ otherId: 'vid_a' }, { sessions: many }])
+  for (const bad of [{ mergedVisitorId: 'vid_a' }, { sessions: many }])
     expect(refusal(() => merge(bad)).details).toMatchObject({ fields: [{ name: 'visitor_id' }] })
-  for (const missing of [{ sessions: [] }, { isKnown: false }])
+  for (const missing of [{ sessions: [] }, { hasSurvivor: false }])
     expect(refusal(() => merge(missing)).code).toBe('request.not_found')
 })

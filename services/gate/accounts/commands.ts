@@ -1,6 +1,6 @@
 import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { createCaughtUp } from '../../../infra/event-store/catch-up.ts'
-import { within } from '../../../infra/timing.ts'
+import { createCatchUpGate } from '../../../infra/event-store/catch-up.ts'
+import { withTimeout } from '../../../infra/timing.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
@@ -11,12 +11,12 @@ import {
   decideRevocation,
   isRenewalDue,
   noSuchToken,
-  ownToken,
   type TokenScope,
+  tokenInScope,
   usableToken,
 } from './decide.ts'
 
-/** Counts as a use. undefined unless the token is usable and of the scope. */
+/** Returns the token if it is usable and belongs to the scope; otherwise undefined. Counts as a use. */
 export async function verifyAgentToken(
   deps: GateDeps,
   agentToken: string,
@@ -24,17 +24,17 @@ export async function verifyAgentToken(
 ): Promise<AgentTokenRow | undefined> {
   if (!isToken('agt', agentToken)) return undefined
   const token = await findAgentToken(deps.pool, tokenHashes(deps.keyring, agentToken))
-  const usable = usableToken(ownToken(token, scope), deps.clock())
-  return usable && useToken(deps, usable)
+  const usable = usableToken(tokenInScope(token, scope), deps.clock())
+  return usable && renewTokenIfDue(deps, usable)
 }
 
 const renewalTimeoutMs = 2000
 
 /**
- * Renews a usable token where that is due; undefined when it was revoked meanwhile. A renewal that fails is left to a
- * later use.
+ * Extends a usable token's lifetime, at most once a day. Returns undefined if it was revoked meanwhile. A failed
+ * renewal is only logged, because the next use tries again.
  */
-export async function useToken(
+export async function renewTokenIfDue(
   { decide, pool, logger, clock }: GateDeps,
   token: AgentTokenRow,
 ): Promise<AgentTokenRow | undefined> {
@@ -47,9 +47,9 @@ export async function useToken(
     decide: (state) => decideRenewal(state, { now }),
   })
   try {
-    await within(renewal, renewalTimeoutMs)
+    await withTimeout(renewal, renewalTimeoutMs)
   } catch (err) {
-    logger.warn({ err, gate_account_id: token.gate_account_id }, 'an agent token was not renewed')
+    logger.warn({ err, gate_account_id: token.gate_account_id }, 'failed to renew agent token')
   }
   return usableToken(await findAgentToken(pool, hashes), now)
 }
@@ -60,8 +60,8 @@ export async function revokeAgentToken(
   scope: TokenScope,
 ): Promise<void> {
   const hashes = isToken('agt', agentToken) ? tokenHashes(keyring, agentToken) : []
-  // Which session issued a token never changes, so it may be read before the lock is acquired.
-  const token = ownToken(await readCurrent(() => findAgentToken(pool, hashes)), scope)
+  // The session that issued a token never changes, so it may be read before the lock is acquired.
+  const token = tokenInScope(await readCurrent(() => findAgentToken(pool, hashes)), scope)
   if (!token) throw noSuchToken()
   const now = clock()
   await decide({
@@ -73,7 +73,7 @@ export async function revokeAgentToken(
 
 export function createReadCurrent({ pool, ...parts }: GateParts): GateContext['readCurrent'] {
   const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
-  const caughtUp = createCaughtUp({ ...parts, db: pool, readModels })
+  const caughtUp = createCatchUpGate({ ...parts, db: pool, readModels })
   return async (read) => {
     await caughtUp.waitUntilCaughtUp()
     return await read()

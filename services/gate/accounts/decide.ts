@@ -6,7 +6,7 @@ import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { agentTokenTtlMs } from '../sessions.ts'
 
-// A token in use costs one event a day at most.
+// Limits a token in use to one event a day.
 const renewEveryMs = 24 * 60 * 60 * 1000
 
 export function usableToken(
@@ -21,8 +21,8 @@ export interface TokenScope {
   environment: Environment
 }
 
-/** The token where it is of the scope. */
-export function ownToken(
+/** Returns the token if it belongs to the scope. */
+export function tokenInScope(
   token: AgentTokenRow | undefined,
   { organizationId, environment }: TokenScope,
 ): AgentTokenRow | undefined {
@@ -35,7 +35,7 @@ export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolea
   return expires_at - now < agentTokenTtlMs - renewEveryMs
 }
 
-/** A use of the token. No event unless a day of its 90 has passed. */
+/** Renews the token for 90 days from now. No event within a day of the last renewal. */
 export function decideRenewal(
   token: AgentTokenRow | undefined,
   { now }: { now: number },
@@ -46,32 +46,28 @@ export function decideRenewal(
   const { gate_session_id, gate_account_id } = usable
   const data = { gate_session_id, gate_account_id, expires_at, renewed_at: now }
   return [
-    tokenDecision(
-      usable,
-      { type: 'AgentTokenRenewed', data },
-      { name: `renewed ${expires_at}`, now },
-    ),
+    tokenEvent(usable, { type: 'AgentTokenRenewed', data }, { name: `renewed ${expires_at}`, now }),
   ]
 }
 
-/** 404 unless the token is of the scope. No event where it is revoked already. */
+/** 404 unless the token belongs to the scope. No event if it is already revoked. */
 export function decideRevocation(
   token: AgentTokenRow | undefined,
   { now, ...scope }: TokenScope & { now: number },
 ): DecidedEvent[] {
-  const own = ownToken(token, scope)
-  if (!own) throw noSuchToken()
-  if (own.status === 'revoked') return []
-  const { gate_session_id, gate_account_id } = own
+  const revocable = tokenInScope(token, scope)
+  if (!revocable) throw noSuchToken()
+  if (revocable.status === 'revoked') return []
+  const { gate_session_id, gate_account_id } = revocable
   const data = { gate_session_id, gate_account_id, revoked_at: now }
-  return [tokenDecision(own, { type: 'AgentTokenRevoked', data }, { name: 'revoked', now })]
+  return [tokenEvent(revocable, { type: 'AgentTokenRevoked', data }, { name: 'revoked', now })]
 }
 
 export function noSuchToken(): ApiError {
   return new ApiError('request.not_found', { message: 'There is no such agent token.' })
 }
 
-function tokenDecision(
+function tokenEvent(
   token: AgentTokenRow,
   event: DomainEvent,
   { name, now }: { name: string; now: number },

@@ -21,7 +21,7 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
     operationId: 'verifyGateAgentToken',
     summary: 'Verify an agent token',
     description:
-      "Requires the `gate:agent_tokens:verify` secret-key scope. Only `valid: false` for anything but a token of the key's organization and environment that is good now. A token is good for 90 days after its last use, and this is one. The answer is always the present one: an Idempotency-Key changes nothing.",
+      "Requires the `gate:agent_tokens:verify` secret-key scope. Returns only `valid: false` unless the token is valid and belongs to the key's organization and environment. Verifying counts as a use, and a token expires 90 days after its last use. The result is always current: an Idempotency-Key has no effect. 60 requests per minute and token.",
     body: verifyBody,
     parameterSet: 'gate_agent_token_verify',
     answers: { 200: single(verificationSchema) },
@@ -54,12 +54,12 @@ function revokeRoute(app: FastifyInstance, context: GateContext): void {
     route: 'POST /v1/gate/agent-tokens/revoke',
     auth: [noStore, auth.requireSecret('gate:agent_tokens:revoke')],
     operationId: 'revokeGateAgentToken',
-    summary: 'Revoke an agent token for good',
+    summary: 'Revoke an agent token',
     description:
-      "Requires the `gate:agent_tokens:revoke` secret-key scope. Effective at once, for login codes that were not used yet, too. 404 unless the token is of the key's organization and environment; to revoke one again does nothing.",
+      "Requires the `gate:agent_tokens:revoke` secret-key scope. Takes effect immediately, permanently, and also for unused login codes. 404 unless the token belongs to the key's organization and environment. Revoking it again has no effect. 20 requests per minute and token.",
     body: revokeBody,
     parameterSet: 'gate_agent_token_revoke',
-    answers: { 204: z.null().describe('It works no more.') },
+    answers: { 204: z.null().describe('Revoked.') },
     errors: [404],
     async run(request, { reply }) {
       const scope = auth.scope(request)
@@ -71,7 +71,9 @@ function revokeRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
-const agentTokenBody = z.strictObject({ agent_token: z.string().describe('agt_...') })
+const agentTokenBody = z.strictObject({
+  agent_token: z.string().describe('Agent token, `agt_...`.'),
+})
 const verifyBody = agentTokenBody.meta({ id: 'VerifyAgentTokenRequest' })
 const revokeBody = agentTokenBody.meta({ id: 'RevokeAgentTokenRequest' })
 
@@ -83,7 +85,7 @@ const verificationSchema = z
       gate_account_id: z.string(),
       status: z.literal('active'),
       created_at: timestamp,
-      expires_at: timestamp.describe('90 days after the last use, give or take a day.'),
+      expires_at: timestamp.describe('About 90 days after the last use, accurate to a day.'),
     }),
   ])
   .meta({ id: 'AgentTokenVerification' })

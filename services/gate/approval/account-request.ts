@@ -1,3 +1,8 @@
+// Request for the account of an approved signup: a webhook event that is delivered directly, with retries, until the
+// service responds with the encrypted credentials.
+//   - The webhooks read model has the attempts, so another process resumes where a crashed one stopped.
+//   - The event's id is derived from the session, so a service that already created the account returns it again.
+
 import { derivedHexId, webhookEventId } from '../../../infra/ids.ts'
 import { type DeliveryEnvelope, deliveryAlgorithm } from '../../../infra/wire/delivery-envelope.ts'
 import {
@@ -13,7 +18,7 @@ import {
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import type { GateParts } from '../context.ts'
-import { deliveryKeyOf, judgeAnswer, type StartedSession } from './decide.ts'
+import { deliveryKeyOf, judgeResponse, type StartedSession } from './decide.ts'
 
 export interface ApprovalDeps extends GateParts {
   sleep: (ms: number, signal: AbortSignal) => Promise<unknown>
@@ -21,7 +26,7 @@ export interface ApprovalDeps extends GateParts {
 
 export interface AccountRequest {
   session: StartedSession
-  /** Ends the wait for the next attempt, not an attempt. */
+  /** Aborts the wait for the next attempt, but not an attempt in flight. */
   signal: AbortSignal
 }
 
@@ -29,7 +34,7 @@ export type AccountAnswer =
   | { kind: 'answered'; envelope: DeliveryEnvelope }
   | { kind: 'failed'; problem: string }
 
-const silent = 'The service did not answer within the time of the signup.'
+const noResponse = 'The service did not answer within the time of the signup.'
 const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> = {
   organization_inactive: "The service's organization is not active.",
   endpoint_unknown: 'The service has no webhook endpoint.',
@@ -39,9 +44,8 @@ const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> =
 }
 
 /**
- * Requests the account from the service until it answers, refuses, or time is over. Goes on with the attempt that a crash
- * interrupted, by the read model of webhooks. A good answer that got lost is requested again, since the service knows the
- * event's id. Rejects when it is aborted, or when log or database do not answer.
+ * Requests the account until the service provides or refuses it, or the time is up. Resumes after a crash, and repeats
+ * the attempt if its response was lost. Rejects when aborted, or when the log or the database is unavailable.
  */
 export async function requestAccount(
   deps: ApprovalDeps,
@@ -52,18 +56,18 @@ export async function requestAccount(
   const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
   if (organizationId === null || endpointId === null) return failed(refusals.endpoint_unknown)
   const eventId = await directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
-  const which = { eventId, endpointId }
-  const delivery = await deliveryOf(deps, which)
+  const target = { eventId, endpointId }
+  const delivery = await requireDeliveryRow(deps, target)
   if (delivery.status === 'failed' || delivery.status === 'skipped')
-    return failed(delivery.error ?? silent)
+    return failed(delivery.error ?? noResponse)
 
-  let { number, schedule, problem } = progressOf(delivery, { session, timeoutMs })
+  let { number, schedule, problem } = resumeFrom(delivery, { session, timeoutMs })
   for (;;) {
-    const next = nextFrom(schedule, clock())
-    if (!next) return giveUp(directCalls, which, problem ?? silent)
+    const next = nextAttempt(schedule, clock())
+    if (!next) return giveUp(directCalls, target, problem ?? noResponse)
     await deps.sleep(next.at - clock(), request.signal)
-    const judge = (response: DirectResponse) => judgeAnswer(response, session.delivery_key_id)
-    const call = { ...which, attempt: number, timeoutMs, isLast: next.isLast, judge }
+    const judge = (response: DirectResponse) => judgeResponse(response, session.delivery_key_id)
+    const call = { ...target, attempt: number, timeoutMs, isLast: next.isLast, judge }
     const answer = await directCalls.attempt(call)
     switch (answer.kind) {
       case 'accepted':
@@ -71,7 +75,7 @@ export async function requestAccount(
       case 'failed':
         return failed(answer.problem)
       case 'not_sent':
-        return notSent(deps, which, answer.reason)
+        return notSent(deps, target, answer.reason)
       case 'retry':
         problem = answer.problem
         number += 1
@@ -83,16 +87,16 @@ export async function requestAccount(
   }
 }
 
-/** Gives the delivery up, if the event was raised and the delivery has not ended. */
-export async function stopRequest(
+/** Gives up the delivery if the event was raised and the delivery is still pending. */
+export async function abandonRequest(
   { directCalls, pool }: ApprovalDeps,
   { id, webhook_endpoint_id: endpointId }: StartedSession,
   problem: string,
 ): Promise<void> {
   if (endpointId === null) return
-  const which = { eventId: webhookEventId(directType, id), endpointId }
-  const delivery = await findDelivery(pool, deliveryId(which))
-  if (delivery?.status === 'pending') await directCalls.giveUp(which, problem)
+  const target = { eventId: webhookEventId(directType, id), endpointId }
+  const delivery = await findDelivery(pool, deliveryId(target))
+  if (delivery?.status === 'pending') await directCalls.giveUp(target, problem)
 }
 
 const failed = (problem: string): AccountAnswer => ({ kind: 'failed', problem })
@@ -100,43 +104,46 @@ const failed = (problem: string): AccountAnswer => ({ kind: 'failed', problem })
 const deliveryId = ({ eventId, endpointId }: DirectDelivery) =>
   derivedHexId('wdlv', eventId, endpointId)
 
-async function deliveryOf({ pool }: ApprovalDeps, which: DirectDelivery): Promise<DeliveryRow> {
-  const delivery = await findDelivery(pool, deliveryId(which))
+async function requireDeliveryRow(
+  { pool }: ApprovalDeps,
+  target: DirectDelivery,
+): Promise<DeliveryRow> {
+  const delivery = await findDelivery(pool, deliveryId(target))
   if (delivery) return delivery
-  throw new Error(`the delivery of ${which.eventId} to ${which.endpointId} is not readable`)
+  throw new Error(`the delivery of ${target.eventId} to ${target.endpointId} is not readable`)
 }
 
 function answered(response: DirectResponse, { session }: AccountRequest): AccountAnswer {
-  const answer = judgeAnswer(response, session.delivery_key_id)
+  const answer = judgeResponse(response, session.delivery_key_id)
   if (answer.kind !== 'accepted') throw new Error('an accepted answer was judged otherwise')
   return { kind: 'answered', envelope: answer.envelope }
 }
 
 async function giveUp(
   calls: DirectCalls,
-  which: DirectDelivery,
+  target: DirectDelivery,
   problem: string,
 ): Promise<AccountAnswer> {
-  await calls.giveUp(which, problem)
+  await calls.giveUp(target, problem)
   return failed(problem)
 }
 
 async function notSent(
   deps: ApprovalDeps,
-  which: DirectDelivery,
+  target: DirectDelivery,
   reason: DirectRefusal,
 ): Promise<AccountAnswer> {
-  if (reason === 'not_raised') throw new Error(`${which.eventId} was raised and is not readable`)
-  if (reason !== 'ended') return giveUp(deps.directCalls, which, refusals[reason])
-  return failed((await deliveryOf(deps, which)).error ?? silent)
+  if (reason === 'not_raised') throw new Error(`${target.eventId} was raised and is not readable`)
+  if (reason !== 'ended') return giveUp(deps.directCalls, target, refusals[reason])
+  return failed((await requireDeliveryRow(deps, target)).error ?? noResponse)
 }
 
-/** How long after the session's end an answer that got lost in a crash is requested. */
-const lostAnswerMs = 15 * 60 * 1000
-// Long enough for one attempt at least where a person approves at the last moment.
+/** Time after the session's end in which a response that a crash lost is requested again. */
+const lostResponseMs = 15 * 60 * 1000
+// Leaves time for at least one attempt if a person approves at the last moment.
 const slackMs = 2000
 
-function progressOf(
+function resumeFrom(
   { status, attempts, updated_at: since, error: problem }: DeliveryRow,
   { session, timeoutMs }: Pick<AccountRequest, 'session'> & { timeoutMs: number },
 ): { number: number; schedule: DirectSchedule; problem: string | null } {
@@ -144,8 +151,8 @@ function progressOf(
   if (status !== 'succeeded') {
     return { number: attempts + 1, schedule: { attempts, since, timeoutMs, deadline }, problem }
   }
-  // The same attempt is made once more, and the schedule begins anew.
-  const schedule = { attempts: 0, since, timeoutMs, deadline: deadline + lostAnswerMs }
+  // The attempt succeeded but its response was lost: repeat it under a new schedule.
+  const schedule = { attempts: 0, since, timeoutMs, deadline: deadline + lostResponseMs }
   return { number: attempts, schedule, problem }
 }
 
@@ -156,20 +163,20 @@ function deadlineOf(
   return Math.max(expires_at, approval_started_at + timeoutMs + slackMs)
 }
 
-/** After this an approval can only be ended. */
+/** Returns the time after which an approval can only be rejected. Epoch milliseconds. */
 export function overdueAt(session: StartedSession, timeoutMs: number): number {
-  return deadlineOf(session, timeoutMs) + lostAnswerMs + slackMs
+  return deadlineOf(session, timeoutMs) + lostResponseMs + slackMs
 }
 
-// Like `nextDirectAttempt`, for an attempt that is overdue because no process made it.
-function nextFrom(schedule: DirectSchedule, now: number) {
+// Like `nextDirectAttempt`, but moves an overdue attempt, which no process made in time, to now.
+function nextAttempt(schedule: DirectSchedule, now: number) {
   const next = nextDirectAttempt(schedule)
   if (!next || next.at >= now) return next
   const waited = next.at - schedule.since
   return nextDirectAttempt({ ...schedule, since: now - waited })
 }
 
-// The payload is GateApprovedWebhookPayload of `/openapi.json`.
+// Returns the event whose payload `/openapi.json` describes as GateApprovedWebhookPayload.
 function approvalEvent(
   session: StartedSession,
   { organizationId, endpointId }: { organizationId: string; endpointId: string },

@@ -3,7 +3,7 @@ import type { DecisionGuard } from '../../../infra/event-store/decide.ts'
 import { sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { seenOf, sessionStream } from '../sessions.ts'
+import { gateEventsOf, sessionStream } from '../sessions.ts'
 import {
   type AccountAnswer,
   type AccountRequest,
@@ -12,26 +12,28 @@ import {
 } from './account-request.ts'
 import { deliveryKeyOf, type StartedSession } from './decide.ts'
 
-/** Under the lock of the session's own decisions. */
-export function whileSession(
+/** Returns a guard that holds while `condition` is true of the session. Takes the lock of the session's decisions. */
+export function sessionGuard(
   { id }: StartedSession,
-  isSo: (session: GateSessionRow | undefined) => boolean,
+  condition: (session: GateSessionRow | undefined) => boolean,
 ): DecisionGuard {
   const { locks } = sessionStream(id)
   return {
     locks,
-    alsoReads: [seenOf(id)],
-    holds: async (tx) => isSo(await findGateSession(tx, id)),
+    alsoReads: [gateEventsOf(id)],
+    holds: async (tx) => condition(await findGateSession(tx, id)),
   }
 }
 
 /**
- * `isCurrent`: that what the envelope has works. Only the built-in service can say so; others promise it. superseded: the
- * account is not needed any more.
+ * `isCurrent`: guard that the envelope's keys still work, for the built-in service only. superseded: another process
+ * provided the account.
  */
 type Account = (AccountAnswer & { isCurrent?: DecisionGuard }) | { kind: 'superseded' }
 
-/** From the service, or from this server for the built-in one, while that is `stillNeeded`. */
+/**
+ * Gets the account from the service, or creates it on this server for the built-in service while `stillNeeded` holds.
+ */
 export async function provideAccount(
   deps: ApprovalDeps,
   { stillNeeded, ...request }: AccountRequest & { stillNeeded: DecisionGuard },
@@ -40,14 +42,14 @@ export async function provideAccount(
   const startedAt = request.session.approval_started_at
   if (organization_id !== null) return requestAccount(deps, request)
   try {
-    const made = await deps.signUpOrganization({
+    const organization = await deps.signUpOrganization({
       gateSessionId,
       accountName,
       startedAt,
       stillNeeded,
     })
-    if (!made) return { kind: 'superseded' }
-    const { outputs, isCurrent } = made
+    if (!organization) return { kind: 'superseded' }
+    const { outputs, isCurrent } = organization
     const delivery = deliveryKeyOf(request.session)
     const envelope = sealEnvelope({ version: 1, outputs }, { delivery, random: deps.random })
     return { kind: 'answered', envelope, isCurrent }

@@ -1,3 +1,7 @@
+// Worker for approved signups, which get their account from the service.
+//   - A lease lets one process at a time work on an approval. If two do nevertheless, the outcome is decided once.
+//   - The process that received the approval starts at once; polling resumes approvals whose process died.
+
 import { setTimeout as delay } from 'node:timers/promises'
 import { createConcurrencyLimit } from '../../../infra/flow/limit.ts'
 import { runPeriodically } from '../../../infra/flow/periodic.ts'
@@ -5,7 +9,7 @@ import { createRowWaiter } from '../../../infra/flow/row-waiter.ts'
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { databaseNow } from '../../../infra/postgres/lease.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { within } from '../../../infra/timing.ts'
+import { withTimeout } from '../../../infra/timing.ts'
 import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Approvals, GateParts } from '../context.ts'
@@ -16,15 +20,15 @@ export interface ApprovalsOptions extends GateParts {
   sleep?: ApprovalDeps['sleep']
   pollIntervalMs?: number
   /**
-   * Concurrency limit of approvals that no request started (default 64, and 16 of an organization). A slow service
-   * then blocks its own organization only.
+   * Concurrency limits of approvals found by polling, in all and per organization (default 64 and 16). A slow service
+   * thus delays only its own organization.
    */
-  concurrency?: { max: number; each: number }
+  concurrency?: { max: number; maxPerName: number }
 }
 
 const sleepUntilAborted: ApprovalDeps['sleep'] = async (ms, signal) =>
   delay(Math.max(0, ms), undefined, { signal })
-// For an answer that is on its way.
+// Lets responses in flight arrive on shutdown.
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
@@ -36,9 +40,9 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     sleep = sleepUntilAborted,
     pollIntervalMs = 2000,
   } = options
-  const { concurrency = { max: 64, each: 16 } } = options
+  const { concurrency = { max: 64, maxPerName: 16 } } = options
   const leases = createApprovalLeases({ pool, leaseMs, owner: random(12).toString('hex') })
-  const outcomes = createOutcomes(options)
+  const outcomes = createOutcomeWaiter(options)
   const limit = createConcurrencyLimit(concurrency)
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
@@ -46,9 +50,9 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   async function start(gateSessionId: GateSessionId): Promise<void> {
     const conclude = (signal: AbortSignal) =>
       concludeApproval({ ...options, sleep }, { gateSessionId, signal })
-    const done = underLease({ leases, leaseMs, stopping: stopping.signal }, gateSessionId, conclude)
+    const done = withLease({ leases, leaseMs, stopping: stopping.signal }, gateSessionId, conclude)
       .catch((err) =>
-        logger.warn({ err, gateSessionId }, 'an approval did not go on, trying again'),
+        logger.warn({ err, gateSessionId }, 'failed to resume a signup approval; retrying'),
       )
       .finally(() => running.delete(gateSessionId))
     running.set(gateSessionId, done)
@@ -57,25 +61,25 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   const isIdle = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
 
-  /** What another process left, where the concurrency limit allows it. */
+  /** Resumes an approval that polling found, if the concurrency limit allows it. */
   function runInBackground({
     id,
     organization_id,
   }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
-    const leave = isIdle(id) ? limit.tryEnter([organization_id ?? 'this server']) : undefined
-    if (leave) void start(id).finally(leave)
+    const releaseSlot = isIdle(id) ? limit.tryEnter([organization_id ?? 'this server']) : undefined
+    if (releaseSlot) void start(id).finally(releaseSlot)
   }
 
   const polling = runPeriodically({
     intervalMs: pollIntervalMs,
     async work() {
-      const { max, each } = concurrency
-      // Twice as many, because some are of organizations at their limit.
-      const idle = await startedApprovals(pool, { each, limit: 2 * max })
+      const { max, maxPerName } = concurrency
+      // Twice the limit, because some belong to organizations that have reached theirs.
+      const idle = await startedApprovals(pool, { each: maxPerName, limit: 2 * max })
       for (const session of idle) runInBackground(session)
       return false
     },
-    onError: (err) => logger.warn({ err }, 'started approvals could not be read, trying again'),
+    onError: (err) => logger.warn({ err }, 'failed to read started approvals; retrying'),
   })
 
   return {
@@ -86,7 +90,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     async stop() {
       stopping.abort()
       await polling.stop()
-      await within(Promise.all(running.values()), stopWithinMs).catch(() => {})
+      await withTimeout(Promise.all(running.values()), stopWithinMs).catch(() => {})
       await leases.releaseAll().catch(() => {})
       outcomes.close()
     },
@@ -94,10 +98,10 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 }
 
 /**
- * Runs `work` if this process can take the approval's lease. The signal of `work` is aborted when the lease is lost or
- * the process stops, and what `work` throws after that is ignored.
+ * Runs `work` if this process can take the approval's lease. Its signal is aborted when the lease is lost or the
+ * process stops; errors after that are ignored.
  */
-async function underLease(
+async function withLease(
   {
     leases,
     leaseMs,
@@ -111,12 +115,12 @@ async function underLease(
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   if (!(await leases.take(gateSessionId))) return
-  const lost = new AbortController()
-  const signal = AbortSignal.any([stopping, lost.signal])
+  const leaseLost = new AbortController()
+  const signal = AbortSignal.any([stopping, leaseLost.signal])
   const renew = async () => {
-    // While the database does not answer, no other process can take the lease either.
-    const isOurs = await leases.renew(gateSessionId).catch(() => true)
-    if (!isOurs) lost.abort()
+    // While the database is down, no other process can take the lease either.
+    const isHeld = await leases.renew(gateSessionId).catch(() => true)
+    if (!isHeld) leaseLost.abort()
   }
   const renewing = setInterval(() => void renew(), leaseMs / 3)
   try {
@@ -129,10 +133,7 @@ async function underLease(
   }
 }
 
-/**
- * Which process works on which approval. Leases keep two processes from asking a service at once. Where both do even so,
- * the session's end is decided once.
- */
+/** Leases keep two processes from sending requests for the same approval at once. */
 export function createApprovalLeases({
   pool,
   owner,
@@ -142,25 +143,25 @@ export function createApprovalLeases({
   owner: string
   leaseMs: number
 }) {
-  const isOne = async (text: string, values: unknown[]) =>
+  const changesOneRow = async (text: string, values: unknown[]) =>
     (await pool.query(text, values)).rowCount === 1
   return {
-    /** False while another process has it. */
+    /** Returns false while another process holds the lease. */
     take: (gateSessionId: GateSessionId) =>
-      isOne(
+      changesOneRow(
         `insert into tidegate.gate_leases as l values ($1, $2, ${databaseNow} + $3)
          on conflict (gate_session_id) do update set owner = excluded.owner, expires_at = excluded.expires_at
          where l.expires_at <= ${databaseNow}`,
         [gateSessionId, owner, leaseMs],
       ),
-    /** False once another process has taken it. */
+    /** Returns false once another process has taken the lease. */
     renew: (gateSessionId: GateSessionId) =>
-      isOne(
+      changesOneRow(
         `update tidegate.gate_leases set expires_at = ${databaseNow} + $3 where gate_session_id = $1 and owner = $2`,
         [gateSessionId, owner, leaseMs],
       ),
     release: (gateSessionId: GateSessionId) =>
-      isOne('delete from tidegate.gate_leases where gate_session_id = $1 and owner = $2', [
+      changesOneRow('delete from tidegate.gate_leases where gate_session_id = $1 and owner = $2', [
         gateSessionId,
         owner,
       ]),
@@ -168,8 +169,8 @@ export function createApprovalLeases({
   }
 }
 
-// One query at a time for a session, however many requests wait for it.
-function createOutcomes({ pool, applied }: GateParts) {
+// Runs one query at a time per session, however many requests wait for it.
+function createOutcomeWaiter({ pool, applied }: GateParts) {
   const find = (id: GateSessionId) => findGateSession(pool, id)
   const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
     onAdvance: (listener) => applied.onAdvance('gate', () => listener()),
@@ -182,7 +183,8 @@ function createOutcomes({ pool, applied }: GateParts) {
       ),
   })
   return {
-    waitFor: (id: GateSessionId, ms: number) => sessions.waitFor(id, { ms, late: () => find(id) }),
+    waitFor: (id: GateSessionId, ms: number) =>
+      sessions.waitFor(id, { ms, onTimeout: () => find(id) }),
     close: sessions.close,
   }
 }

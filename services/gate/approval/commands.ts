@@ -6,15 +6,15 @@ import { randomId } from '../../../infra/ids.ts'
 import { consentUrl } from '../../../infra/wire/gate.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { claimCodeOf, newClaimCode, spacedCode } from '../claim/code.ts'
+import { deriveClaimCode, findClaimCode, formatClaimCode } from '../claim/code.ts'
 import type { GateContext, GateDeps, GateParts } from '../context.ts'
 import { receiptUrl } from '../erasure/receipt.ts'
-import { serviceOf } from '../registry/registered.ts'
+import { requireRegistered } from '../registry/registered.ts'
 import { requesterNetwork } from '../requests.ts'
-import { type Proof, pendingSession, phaseOf, sessionStream } from '../sessions.ts'
+import { type Proof, phaseOf, requirePending, sessionStream } from '../sessions.ts'
 import { isApproveTokenOf } from '../store.ts'
 import { decideApprovalStart, hasApproved } from './decide.ts'
-import { checkProof, openProof, refuseVerdict } from './proof.ts'
+import { checkProof, openProof, requireMinimumVerdict } from './proof.ts'
 import type { approveBody } from './schemas.ts'
 
 export const approveParameterSet = 'gate_session_approve'
@@ -36,10 +36,10 @@ export interface CheckedApproval {
 }
 
 /**
- * The token when its page requests the outcome of an approval that has started. That is no attempt and needs no
- * proof.
+ * Returns the approve token if the session is already approved and the token belongs to one of its pages. The request
+ * then only asks for the outcome: it is not an attempt and needs no proof.
  */
-export async function outcomeToken(
+export async function findOutcomeToken(
   { pool, keyring }: GateParts,
   session: GateSessionRow,
   { approve_token: token }: ApproveBody,
@@ -55,16 +55,17 @@ function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
 }
 
 /**
- * Counts the attempt, unless it lacks the account's name: 422 where the verdict is not human. ApiError: 429 the fourth
- * attempt of this source at the session, 410 or 409 the session is not pending, 403 not a token of its page. For the
- * proof: 422 none, 403 one that is invalid, of a bot, or of too low a verdict. A refusal changes nothing else.
+ * Checks the approval and counts the attempt. ApiError: 422 the account name is required (verdict not human) and
+ * missing or wrong, which is not counted; 429 the fourth attempt of this source; 410 or 409 the session is not pending;
+ * 403 the token is not of its page; for the proof, 422 missing, 403 invalid, a bot's, or below the service's minimum
+ * verdict.
  */
-export async function countedApproval(
+export async function admitApproval(
   gate: GateParts,
   request: ApproveRequest,
 ): Promise<CheckedApproval> {
   const [checked] = await Promise.allSettled([checkedApproval(gate, request)])
-  if (checked.status === 'fulfilled' && !isNamed(checked.value, request.body)) {
+  if (checked.status === 'fulfilled' && !hasConfirmedName(checked.value, request.body)) {
     const expected = 'the name of the account, as the page shows it'
     const field = { name: 'account_name', issue: 'required', expected }
     throw invalidField(field, { parameter_set: approveParameterSet }, 'gate.validation_failed')
@@ -74,12 +75,13 @@ export async function countedApproval(
   return checked.value
 }
 
-// Where a program may use the browser, a person has to type the name.
-function isNamed({ proof, session }: CheckedApproval, { account_name = '' }: ApproveBody): boolean {
-  return proof.verdict === 'human' || comparable(account_name) === comparable(session.account_name)
+// If the browser might be automated, a person has to type the account name.
+function hasConfirmedName({ proof, session }: CheckedApproval, body: ApproveBody): boolean {
+  const typedName = normalized(body.account_name ?? '')
+  return proof.verdict === 'human' || typedName === normalized(session.account_name)
 }
 
-function comparable(name: string): string {
+function normalized(name: string): string {
   return name.normalize('NFKC').replaceAll(/\s+/g, ' ').trim().toLowerCase()
 }
 
@@ -87,13 +89,13 @@ async function checkedApproval(gate: GateParts, request: ApproveRequest): Promis
   const { pool, keyring, clock, publicUrl } = gate
   const { session, body, ip } = request
   const { approve_token: token, accepted_env_vars: acceptedEnvVars = [] } = body
-  pendingSession(session, clock())
-  const isOfPage =
+  requirePending(session, clock())
+  const isValid =
     isApproveToken(token) && (await isApproveTokenOf(pool, session.id, tokenHashes(keyring, token)))
-  if (!isOfPage) throw new ApiError('gate.approve_token_invalid')
+  if (!isValid) throw new ApiError('gate.approve_token_invalid')
   const proof = await checkedProof(gate, request, token)
-  const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
-  refuseVerdict(proof, service.definition)
+  const service = await requireRegistered(pool, { serviceId: session.service_id, publicUrl })
+  requireMinimumVerdict(proof, service.definition)
   const { same: isSameNetwork } = requesterNetwork(gate, session.requested_ip, ip)
   return { session, token, proof, acceptedEnvVars, isSameNetwork }
 }
@@ -109,7 +111,7 @@ async function checkedProof(
   return checkProof(claims, { url, approveToken, sessionId, now: clock() })
 }
 
-/** ApiError as `decideApprovalStart`; 503 when the service cannot be read. */
+/** Starts the approval, or has the agent claim it first. ApiError as `decideApprovalStart`; 503 without the service. */
 export async function startSignupApproval(
   { decide, keyring, clock, publicUrl, random }: GateDeps,
   { session: { id, service_id: serviceId }, token, ...approval }: CheckedApproval,
@@ -119,8 +121,8 @@ export async function startSignupApproval(
   await decide({
     ...sessionStream(id),
     load: async (tx) => {
-      // 503 where the service cannot be read: not to know whom to ask must not end the signup.
-      const { definition } = await serviceOf(tx, { serviceId, publicUrl })
+      // 503 if the service is not readable, so that the person can try again.
+      const { definition } = await requireRegistered(tx, { serviceId, publicUrl })
       const { webhook_endpoint_id: endpointId, claim_required: isClaimRequired } = definition
       return { session: await findGateSession(tx, id), endpointId, isClaimRequired }
     },
@@ -129,36 +131,37 @@ export async function startSignupApproval(
         ...approval,
         approveTokenHashes: tokenHashes(keyring, token),
         gateAccountId,
-        claimCodeHash: newClaimCode({ keyring, gateSessionId: id, approveToken: token }).hash,
+        claimCodeHash: deriveClaimCode({ keyring, gateSessionId: id, approveToken: token }).hash,
         now,
       }),
   })
 }
 
-// How long a request waits for the service's answer. Then the page sends another.
-const patienceMs = 4000
+// Time that a request waits for the service's response; then the page sends another request.
+const outcomeWaitMs = 4000
 
 /**
- * ApiError 409 while the service has not answered, and when the signup was rejected. While the agent has to claim it,
- * the page that approved gets the code, and no other. `known` may be stale once it has started.
+ * Returns the outcome of an approved signup, or its claim code, which only the page that approved gets. ApiError 409
+ * while the service has not responded, and when the signup was rejected. `snapshot` may be stale.
  */
 export async function signupOutcome(
   { approvals, keyring, publicUrl }: GateContext,
-  known: GateSessionRow,
+  snapshot: GateSessionRow,
   approveToken: Token<'gtapr'>,
 ) {
-  const { id } = known
-  if (phaseOf(known) === 'claiming') {
-    const code = claimCodeOf({ keyring, gateSessionId: id, approveToken }, known.claim_code_hash)
-    const claim_code = code === undefined ? {} : { claim_code: spacedCode(code) }
+  const { id, claim_code_hash } = snapshot
+  if (phaseOf(snapshot) === 'claiming') {
+    const code = findClaimCode({ keyring, gateSessionId: id, approveToken }, claim_code_hash)
+    const claim_code = code === undefined ? {} : { claim_code: formatClaimCode(code) }
     return { object: 'gate_session', id, status: 'pending', ...claim_code } as const
   }
-  if (known.status === 'pending') approvals.run(id)
-  const session = known.status === 'pending' ? await approvals.outcome(id, patienceMs) : known
+  const isPending = snapshot.status === 'pending'
+  if (isPending) approvals.run(id)
+  const session = isPending ? await approvals.outcome(id, outcomeWaitMs) : snapshot
   if (session?.status === 'approved') {
-    // No other page gets the link, because whoever has it can have the approval forgotten.
-    const isOurs = hasApproved(session, tokenHashes(keyring, approveToken))
-    const receipt = isOurs ? { receipt_url: receiptUrl({ keyring, publicUrl }, id) } : {}
+    // Only the page that approved gets the link, because it lets anyone erase the personal data.
+    const isApprover = hasApproved(session, tokenHashes(keyring, approveToken))
+    const receipt = isApprover ? { receipt_url: receiptUrl({ keyring, publicUrl }, id) } : {}
     return { object: 'gate_session', id, status: 'approved', ...receipt } as const
   }
   if (session?.status !== 'rejected')

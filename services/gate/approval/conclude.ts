@@ -3,21 +3,21 @@ import type { GateSessionId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { sessionStream } from '../sessions.ts'
-import { provideAccount, whileSession } from './account.ts'
-import { type ApprovalDeps, overdueAt, stopRequest } from './account-request.ts'
-import { makeCredentials } from './credentials.ts'
+import { provideAccount, sessionGuard } from './account.ts'
+import { type ApprovalDeps, abandonRequest, overdueAt } from './account-request.ts'
+import { issueCredentials } from './credentials.ts'
 import { decideApproval, decideApprovalFailure, isStarted, type StartedSession } from './decide.ts'
 
-/** Which approval, and what ends the work on it. */
 export interface ApprovalWork {
   gateSessionId: GateSessionId
+  /** Aborts the work. */
   signal: AbortSignal
 }
 
 /**
- * Gets the account's credentials from the service, or from this server for the built-in one, and approves or rejects
- * the session. Every step can be repeated; tokens and keys are then drawn anew, since those before reached nobody.
- * Rejects when a step fails for now, and when it is aborted.
+ * Gets the credentials from the service, or from this server for the built-in one, and approves or rejects the session.
+ * Every step can be repeated with new tokens and keys, since earlier ones reached nobody. Rejects when a step should be
+ * retried, and when aborted.
  */
 export async function concludeApproval(
   deps: ApprovalDeps,
@@ -26,16 +26,16 @@ export async function concludeApproval(
   const session = await findGateSession(deps.pool, gateSessionId)
   if (!isStarted(session)) return
   if (deps.clock() > overdueAt(session, deps.integratorTimeoutMs)) {
-    // This comes first, because nobody comes back for the delivery of a session that has ended.
-    await stopRequest(deps, session, overdue)
+    // Before the rejection, because nothing would resume a session that has ended.
+    await abandonRequest(deps, session, overdue)
     return reject(deps, session, overdue)
   }
-  const stillNeeded = whileSession(session, isStarted)
+  const stillNeeded = sessionGuard(session, isStarted)
   const answer = await provideAccount(deps, { session, signal, stillNeeded })
   if (answer.kind === 'failed') return reject(deps, session, answer.problem)
   if (answer.kind === 'superseded') return
-  const credentials = await makeCredentials(deps, session, answer.envelope)
-  await end(deps, { session, isCurrent: answer.isCurrent }, (current) =>
+  const credentials = await issueCredentials(deps, session, answer.envelope)
+  await conclude(deps, { session, isCurrent: answer.isCurrent }, (current) =>
     decideApproval(current, credentials),
   )
 }
@@ -44,14 +44,14 @@ const overdue = 'The signup could not be finished in time.'
 
 function reject(deps: ApprovalDeps, session: StartedSession, problem: string): Promise<void> {
   const now = deps.clock()
-  return end(deps, { session }, (current) => decideApprovalFailure(current, { problem, now }))
+  return conclude(deps, { session }, (current) => decideApprovalFailure(current, { problem, now }))
 }
 
-// No event where another process has replaced what would be delivered: it goes on.
-async function end(
+// Makes no event if another process has replaced the credentials; that process concludes the approval.
+async function conclude(
   deps: ApprovalDeps,
   { session, isCurrent }: { session: StartedSession; isCurrent?: DecisionGuard | undefined },
-  about: (session: GateSessionRow | undefined) => DecidedEvent[],
+  decision: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<void> {
   const { clock, meter, logger, decideAs } = deps
   const { id: gateSessionId, service_id: serviceId, approval_started_at: since } = session
@@ -65,10 +65,10 @@ async function end(
       session: await findGateSession(tx, gateSessionId),
       isCurrent: isCurrent === undefined || (await isCurrent.holds(tx)),
     }),
-    decide: (state) => (state.isCurrent ? about(state.session) : []),
+    decide: (state) => (state.isCurrent ? decision(state.session) : []),
   })
   if (!event) return
   const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
   meter?.finished(outcome, clock() - since)
-  logger.info({ gateSessionId, serviceId, outcome }, 'the approval of a signup has ended')
+  logger.info({ gateSessionId, serviceId, outcome }, 'signup approval concluded')
 }

@@ -2,23 +2,23 @@ import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import type { GateParts } from '../context.ts'
-import { serviceOf } from '../registry/registered.ts'
+import { requireRegistered } from '../registry/registered.ts'
 import { agentTokenTtlMs, deliveryTtlMs } from '../sessions.ts'
 import { sealBundle } from '../vault.ts'
 import { deliveryKeyOf, type SignupCredentials, type StartedSession } from './decide.ts'
 
 /**
- * An ack token, an agent token where the service has a dashboard login, and both sealed to the agent at once, because
- * nobody can draw them again. `integrator` is the service's envelope. Both are encrypted under the delivery's data key.
+ * Generates an ack token, and an agent token if the service has a dashboard login, and seals both to the agent's key at
+ * once: only their hashes are stored. Encrypts them with `integrator`, the service's envelope, under the data key.
  */
-export async function makeCredentials(
+export async function issueCredentials(
   { pool, publicUrl, keyring, random, clock, vault }: GateParts,
   session: StartedSession,
   integrator: DeliveryEnvelope,
 ): Promise<SignupCredentials> {
   const { id: gateSessionId, service_id: serviceId } = session
-  const service = await serviceOf(pool, { serviceId, publicUrl })
-  const dataKey = await vault.make(gateSessionId)
+  const service = await requireRegistered(pool, { serviceId, publicUrl })
+  const dataKey = await vault.ensure(gateSessionId)
   const ackToken = generateToken('gtack', random)
   const agentToken =
     service.definition.dashboard_login_url === null ? null : generateToken('agt', random)

@@ -12,43 +12,43 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateSessionApproved } from '../../../schemas/events.ts'
 import {
   approvalMembers,
-  foundSession,
   type Proof,
-  pendingSession,
   phaseOf,
-  rejected,
-  sessionDecision,
+  rejection,
+  requirePending,
+  requireSession,
+  sessionEvent,
 } from '../sessions.ts'
 
 interface ApprovalState {
   session: GateSessionRow | undefined
-  /** The service's endpoint now; it stays that of the approval. null = the built-in service. */
+  /** Current endpoint of the service, which the approval then keeps; null = the built-in service. */
   endpointId: string | null
-  /** Whether the service demands a claim of every approval. */
+  /** True if the service requires a claim for every approval. */
   isClaimRequired: boolean
 }
 
 interface StartApproval {
-  /** Under all master keys, the current first. */
+  /** Hashes under all master keys, current first. */
   approveTokenHashes: [string, ...string[]]
   proof: Proof
   acceptedEnvVars?: readonly string[] | undefined
   gateAccountId: GateAccountId
-  /** Whether the browser is in the agent's network; null = not known. */
+  /** True if the browser is in the agent's network; null = unknown. */
   isSameNetwork: boolean | null
   claimCodeHash: string
   now: number
 }
 
 /**
- * Starts a signup's approval, which then ends only by the service's answer or silence, or has the agent claim it first.
- * No event when either has happened. A disabled service changes nothing here, because the request for the account finds
- * that. ApiError: 404 no such session, 410 expired, 409 resolved.
+ * Starts a signup's approval, which then ends only by the service's response or a timeout, or requests a claim first.
+ * No event if either happened before. Does not check whether the service is disabled: the request for the account does.
+ * ApiError: 404 no such session, 410 expired, 409 resolved.
  */
 export function decideApprovalStart(state: ApprovalState, command: StartApproval): DecidedEvent[] {
   const { session, endpointId } = state
   if (hasApproved(session, command.approveTokenHashes)) return []
-  const pending = pendingSession(session, command.now)
+  const pending = requirePending(session, command.now)
   if (phaseOf(pending) !== 'undecided') return []
   const start = needsClaim(pending, state, command)
     ? claimRequested(pending, command)
@@ -56,7 +56,7 @@ export function decideApprovalStart(state: ApprovalState, command: StartApproval
   return [start, ...acceptedVariables(pending, command)]
 }
 
-// An agent that cannot pass a code on is approved without one.
+// Agents that do not support claims are approved without one.
 function needsClaim(
   { claim }: GateSessionRow,
   { isClaimRequired }: ApprovalState,
@@ -75,7 +75,7 @@ function started(
 ): DecidedEvent {
   const { now } = command
   const data = { ...approvalOf(session, command), webhook_endpoint_id: endpointId, started_at: now }
-  return sessionDecision(session, { type: 'GateSessionApprovalStarted', data }, { now })
+  return sessionEvent(session, { type: 'GateSessionApprovalStarted', data }, { now })
 }
 
 function claimRequested(session: GateSessionRow, command: StartApproval): DecidedEvent {
@@ -85,7 +85,7 @@ function claimRequested(session: GateSessionRow, command: StartApproval): Decide
     claim_code_hash: claimCodeHash,
     requested_at: now,
   }
-  return sessionDecision(session, { type: 'GateSessionClaimRequested', data }, { now })
+  return sessionEvent(session, { type: 'GateSessionClaimRequested', data }, { now })
 }
 
 function approvalOf({ id }: GateSessionRow, command: StartApproval) {
@@ -96,7 +96,7 @@ function approvalOf({ id }: GateSessionRow, command: StartApproval) {
   }
 }
 
-// Which variables the person lets into the agent's env file.
+// Returns an event with the additional variables that the person allowed in the agent's env file.
 function acceptedVariables(
   session: GateSessionRow,
   { acceptedEnvVars = [], gateAccountId: gate_account_id, now }: StartApproval,
@@ -104,15 +104,15 @@ function acceptedVariables(
   if (acceptedEnvVars.length === 0) return []
   const env_vars = [...new Set(acceptedEnvVars)]
   const data = { gate_session_id: session.id, gate_account_id, env_vars, accepted_at: now }
-  return [sessionDecision(session, { type: 'GateVariablesAccepted', data }, { now })]
+  return [sessionEvent(session, { type: 'GateVariablesAccepted', data }, { now })]
 }
 
 export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
-  const hash = foundSession(session).approve_token_hash
+  const hash = requireSession(session).approve_token_hash
   return hash !== null && tokenHashes.includes(hash)
 }
 
-/** A signup that a person has approved. */
+/** Approved signup that waits for the service's response. */
 export type StartedSession = GateSessionRow &
   Record<'approval_started_at' | 'risk_score', number> &
   Record<'approve_token_hash' | 'verdict' | 'delivery_key_id' | 'delivery_public_key', string> & {
@@ -133,7 +133,7 @@ export function deliveryKeyOf({ delivery_key_id, delivery_public_key }: StartedS
 
 export type SignupCredentials = Omit<GateSessionApproved, 'gate_session_id' | 'gate_account_id'>
 
-/** No event when the session has ended. */
+/** No event if the session has ended. */
 export function decideApproval(
   session: GateSessionRow | undefined,
   credentials: SignupCredentials,
@@ -142,11 +142,7 @@ export function decideApproval(
   const { id: gate_session_id, gate_account_id } = session
   const data = { gate_session_id, gate_account_id, ...credentials }
   return [
-    sessionDecision(
-      session,
-      { type: 'GateSessionApproved', data },
-      { now: credentials.approved_at },
-    ),
+    sessionEvent(session, { type: 'GateSessionApproved', data }, { now: credentials.approved_at }),
   ]
 }
 
@@ -155,46 +151,46 @@ export function decideApprovalFailure(
   { problem, now }: { problem: string; now: number },
 ): DecidedEvent[] {
   return isStarted(session)
-    ? [rejected(session, { reason: 'integrator_failed', problem, now })]
+    ? [rejection(session, { reason: 'integrator_failed', problem, now })]
     : []
 }
 
-// The service's owner and whoever signed up see the problem, so it quotes nothing of the answer.
+// The service's owner and the agent see `problem`, so it must not quote the response.
 type Judgement =
   | { kind: 'accepted'; envelope: DeliveryEnvelope }
   | { kind: 'retry' | 'refuse'; problem: string }
 
-const answerSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
-// The 4xx that say "not now": time-out, conflict, too early, too many.
-const laterStatuses = [408, 409, 425, 429]
+const responseSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
+// Retryable 4xx: timeout, conflict, too early, too many requests.
+const retryableStatuses = [408, 409, 425, 429]
 
 /** Accepts 2xx with an envelope for the delivery key `keyId`. */
-export function judgeAnswer({ status, body }: DirectResponse, keyId: string): Judgement {
+export function judgeResponse({ status, body }: DirectResponse, keyId: string): Judgement {
   if (status >= 200 && status < 300) return readEnvelope(body, keyId)
   const problem = `The service answered with status ${status}.`
-  const isFinal = status >= 300 && status < 500 && !laterStatuses.includes(status)
+  const isFinal = status >= 300 && status < 500 && !retryableStatuses.includes(status)
   return { kind: isFinal ? 'refuse' : 'retry', problem }
 }
 
 function readEnvelope(body: Buffer, keyId: string): Judgement {
   const json = parsedJson(body.toString('utf8'))
-  if (json === undefined) return improper('is not JSON')
-  const answer = answerSchema.safeParse(json)
-  // The path names members of the schema and no others, so nothing of the answer is quoted.
-  if (!answer.success)
-    return improper(
-      `has no proper ${answer.error.issues[0]?.path.join('.') || 'encrypted_delivery'}`,
+  if (json === undefined) return malformed('is not JSON')
+  const parsed = responseSchema.safeParse(json)
+  // The path only has names of schema members, so nothing of the response is quoted.
+  if (!parsed.success)
+    return malformed(
+      `has no proper ${parsed.error.issues[0]?.path.join('.') || 'encrypted_delivery'}`,
     )
-  const { encrypted_delivery: envelope } = answer.data
+  const { encrypted_delivery: envelope } = parsed.data
   if (envelope.key_id !== keyId)
-    return improper('is sealed to another key than the one in the request')
+    return malformed('is sealed to another key than the one in the request')
   if (!isUsablePublicKey(envelope.ephemeral_public_key)) {
-    return improper('has an ephemeral_public_key that nothing can be sealed with')
+    return malformed('has an ephemeral_public_key that nothing can be sealed with')
   }
   return { kind: 'accepted', envelope }
 }
 
-const improper = (what: string): Judgement => ({
+const malformed = (what: string): Judgement => ({
   kind: 'retry',
   problem: `The service's answer ${what}.`,
 })

@@ -6,7 +6,7 @@ import { openToken } from '../../../infra/wire/sealed-token.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import type { Proof } from '../sessions.ts'
 
-// The part of what services/collect/hand-off.ts writes that matters here.
+// Subset of the claims that services/collect/hand-off.ts writes.
 const claimsSchema = z.object({
   session_id: z.string().refine((id) => isId('sid', id)),
   decision: z.object({
@@ -26,7 +26,7 @@ const claimsSchema = z.object({
 })
 type ProofClaims = z.output<typeof claimsSchema>
 
-/** ApiError gate.svc_proof_invalid when none of the secrets (SHA-256, hex) opens it. */
+/** Decrypts the page's sealed token. ApiError gate.svc_proof_invalid if none of the secrets (SHA-256, hex) opens it. */
 export function openProof(sealedToken: string, secretHashes: string[]): ProofClaims {
   for (const secretHash of secretHashes) {
     const claims = claimsSchema.safeParse(opened(sealedToken, secretHash))
@@ -47,8 +47,8 @@ const maxAgeMs = 2 * 60 * 1000
 const maxAheadMs = 30 * 1000
 
 /**
- * ApiError: gate.svc_proof_invalid for the proof of another page, session, time or approve token, and for one that
- * shows no page or no person's input; gate.bot_detected.
+ * Returns the proof. ApiError: gate.bot_detected for a bot; gate.svc_proof_invalid for another page, session or approve
+ * token, a wrong time, an unanswered challenge, or a page without input.
  */
 export function checkProof(
   claims: ProofClaims,
@@ -73,8 +73,8 @@ export function checkProof(
   return { verdict, riskScore, sessionId: session_id, decisionId }
 }
 
-/** ApiError gate.svc_proof_invalid where the service takes nobody but people, and this may be none. */
-export function refuseVerdict(
+/** ApiError gate.svc_proof_invalid if the service requires the verdict human and the proof has another. */
+export function requireMinimumVerdict(
   { verdict }: Proof,
   { minimum_verdict }: Pick<GateServiceDefinition, 'minimum_verdict'>,
 ): void {
@@ -87,7 +87,7 @@ export function refuseVerdict(
 
 const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
 
-// Without query and fragment, which whatever opened the page may have added.
+// Drops query and fragment, which a mail client or messenger may have added to the link.
 function pageOf(address: string): string | undefined {
   const url = URL.parse(address)
   return url ? url.origin + url.pathname : undefined

@@ -11,14 +11,14 @@ import {
   gateSessionIdOf,
   gateSessionParams,
   noStore,
-  ownOriginOnly,
+  requireOwnOrigin,
 } from '../requests.ts'
-import { consentingPerson, foundSession } from '../sessions.ts'
+import { consentingPerson, requireSession } from '../sessions.ts'
 import {
+  admitApproval,
   approveParameterSet,
   type CheckedApproval,
-  countedApproval,
-  outcomeToken,
+  findOutcomeToken,
   signupOutcome,
   startSignupApproval,
 } from './commands.ts'
@@ -29,11 +29,11 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/approve',
-    auth: [noStore, ownOriginOnly(publicUrl)],
+    auth: [noStore, requireOwnOrigin(publicUrl)],
     operationId: 'approveGateSession',
     summary: 'Approve a signup or a dashboard login',
     description:
-      'For the consent page: needs an `approve_token` of it and a sealed token of its own session that was asked for with that, at most two minutes old. Three attempts for each address and session; one that lacks the `account_name` is none. A signup whose agent has to tell a code first is `pending`, with the code; the same request asks again. Else it is approved once its service has answered; until then the answer is 409 `gate.approval_in_progress`, and the same request asks again without being another attempt, also where the answer got lost. Nor does a repetition that an Idempotency-Key answers.',
+      "Used by the consent page. Needs an `approve_token` from the consent data, and a sealed token of the page's own session that was requested with it and is at most two minutes old. Each IP address has three attempts per session; a request without a required `account_name` doesn't count. If the agent must send a claim code first, the signup stays `pending` and the response has the code. Otherwise the signup is approved once the service has answered; until then, the response is 409 `gate.approval_in_progress`. Repeating the request to get the outcome doesn't count as an attempt, and neither does a replay through an Idempotency-Key.",
     params: gateSessionParams,
     body: approveBody,
     parameterSet: approveParameterSet,
@@ -41,14 +41,14 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
     answers: { 200: single(approvedSchema) },
     errors: [403, 404, 410, 429],
     async run(request, { reply, answer }) {
-      const session = foundSession(await findGateSession(pool, gateSessionIdOf(request)))
+      const session = requireSession(await findGateSession(pool, gateSessionIdOf(request)))
       const repeatable = { request, reply, scope: session.id }
       if (await idempotency.replay(repeatable)) return reply
-      const token = await outcomeToken(context, session, request.body)
-      // The answer is the same however often it is requested, so nothing is stored for it.
+      const token = await findOutcomeToken(context, session, request.body)
+      // Idempotent by itself, so no response is stored for the Idempotency-Key.
       if (token !== undefined) return { data: await outcomeOf(context, session, token) }
-      // This comes before a row is made for the Idempotency-Key, so that a refusal leaves nothing behind.
-      const approval = await countedApproval(context, {
+      // Before the row for the Idempotency-Key is created, so that a refusal leaves nothing behind.
+      const approval = await admitApproval(context, {
         session,
         body: request.body,
         ip: request.ip,
@@ -66,7 +66,7 @@ async function approve(gate: GateContext & GateDeps, approval: CheckedApproval) 
   await (session.kind === 'login'
     ? approveLogin(gate, approval)
     : startSignupApproval(gate, approval))
-  return outcomeOf(gate, foundSession(await findGateSession(gate.pool, session.id)), token)
+  return outcomeOf(gate, requireSession(await findGateSession(gate.pool, session.id)), token)
 }
 
 function outcomeOf(context: GateContext, session: GateSessionRow, token: Token<'gtapr'>) {

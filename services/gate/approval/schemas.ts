@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-const gateSessionId = z.string().describe('`gate_...`')
+const gateSessionId = z.string().describe('Gate session, `gate_...`.')
 
 export const approveBody = z
   .strictObject({
@@ -8,29 +8,31 @@ export const approveBody = z
       .string()
       .max(200)
       .optional()
-      .describe('From the consent data of this session.'),
+      .describe('Approve token from the consent data of this session.'),
     sealed_token: z
       .string()
       .max(192 * 1024)
       .optional()
       .describe(
-        'What the SDK on the consent page was handed for its session, with the approve token as `binding`.',
+        "Sealed token of the consent page's own session, with the approve token as `binding`.",
       ),
     account_name: z
       .string()
       .max(400)
       .optional()
-      .describe('Needed where the verdict is not `human`: a person types it.'),
+      .describe('Account name as typed by the person. Required unless the verdict is `human`.'),
     session_id: z
       .string()
       .max(200)
       .optional()
-      .describe('`sid_...` of that session; checked where it is given.'),
+      .describe('Session of the sealed token, `sid_...`. If present, it must match.'),
     accepted_env_vars: z
       .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/))
       .max(100)
       .optional()
-      .describe('Of a signup: the variables that may go into the env file of the agent.'),
+      .describe(
+        "Signups only: additional variables that the person allows in the agent's env file.",
+      ),
   })
   .meta({ id: 'ApproveGateSessionRequest' })
 
@@ -41,16 +43,16 @@ export const approvedSchema = z
       id: gateSessionId,
       status: z
         .enum(['approved', 'pending'])
-        .describe('pending: the agent has to tell the code first.'),
+        .describe('`pending`: the agent must send the claim code first.'),
       claim_code: z
         .string()
         .optional()
-        .describe('While it is pending, for the page that approved and for no other.'),
+        .describe('Claim code, while pending. Returned only to the page that approved.'),
       receipt_url: z
         .url()
         .optional()
         .describe(
-          'Once it is approved, for the same page: where it can be forgotten who asked and approved.',
+          'Page for erasing the personal data of this signup, once approved. Returned only to the page that approved.',
         ),
     }),
     z.strictObject({
@@ -59,12 +61,14 @@ export const approvedSchema = z
       status: z.literal('approved'),
       code: z
         .string()
-        .describe('`gtcode_...`; the service exchanges it once, within five minutes.'),
+        .describe(
+          'Login code, `gtcode_...`. The service can exchange it once, within five minutes.',
+        ),
       redirect_url: z
         .string()
         .nullable()
         .describe(
-          "The service's dashboard with `code` in the query; null once the service has none.",
+          "The service's dashboard with `code` in the query; null if the service no longer has a dashboard.",
         ),
     }),
   ])

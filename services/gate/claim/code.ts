@@ -1,5 +1,5 @@
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
-import { isTokenOf, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import { matchesTokenHash, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { counterRandom } from '../../../infra/random.ts'
 
 interface CodeOptions {
@@ -9,17 +9,17 @@ interface CodeOptions {
 }
 
 /**
- * Six digits for the page with this approve token. They are stored nowhere, because the same token always makes the same
- * code, as after a request whose answer got lost.
+ * Returns six digits for the page with this approve token. The code is derived and only its hash is stored, so a page
+ * that repeats its request after a lost response gets the same code.
  */
-export function newClaimCode(options: CodeOptions): { code: string; hash: string } {
+export function deriveClaimCode(options: CodeOptions): { code: string; hash: string } {
   const { keyring, gateSessionId } = options
   const code = codeUnder(keyring.current, options)
-  return { code, hash: tokenHashes(keyring, hashedText(gateSessionId, code))[0] }
+  return { code, hash: tokenHashes(keyring, hashInput(gateSessionId, code))[0] }
 }
 
-/** The code of a page, by the stored hash; undefined for an approve token that has not approved. */
-export function claimCodeOf(options: CodeOptions, hash: string | null): string | undefined {
+/** Returns the code that matches the stored hash; undefined for an approve token that has not approved. */
+export function findClaimCode(options: CodeOptions, hash: string | null): string | undefined {
   const { keyring, gateSessionId } = options
   const codes = keyring.all.map((master) => codeUnder(master, options))
   return codes.find((code) => isClaimCode(keyring, { gateSessionId, code, hash }))
@@ -29,10 +29,10 @@ export function isClaimCode(
   keyring: Keyring,
   { gateSessionId, code, hash }: { gateSessionId: string; code: string; hash: string | null },
 ): boolean {
-  return isTokenOf(keyring, { token: hashedText(gateSessionId, code), hash })
+  return matchesTokenHash(keyring, { token: hashInput(gateSessionId, code), hash })
 }
 
-const hashedText = (gateSessionId: string, code: string) => `claim ${gateSessionId} ${code}`
+const hashInput = (gateSessionId: string, code: string) => `claim ${gateSessionId} ${code}`
 
 function codeUnder(master: MasterKey, { gateSessionId, approveToken }: CodeOptions): string {
   const seed = Buffer.from(`${gateSessionId}\0${approveToken}`)
@@ -40,10 +40,10 @@ function codeUnder(master: MasterKey, { gateSessionId, approveToken }: CodeOptio
   return String(number % 1_000_000).padStart(6, '0')
 }
 
-/** As people write it: with spaces or hyphens, too. undefined for what is no code. */
-export function readClaimCode(text: string): string | undefined {
+/** Returns the six digits without spaces and hyphens; undefined if the text is not a code. */
+export function parseClaimCode(text: string): string | undefined {
   const digits = text.replaceAll(/[\s-]/g, '')
   return /^\d{6}$/.test(digits) ? digits : undefined
 }
 
-export const spacedCode = (code: string) => `${code.slice(0, 3)} ${code.slice(3)}`
+export const formatClaimCode = (code: string) => `${code.slice(0, 3)} ${code.slice(3)}`

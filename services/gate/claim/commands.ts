@@ -1,12 +1,12 @@
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateDeps } from '../context.ts'
-import { serviceOf } from '../registry/registered.ts'
+import { requireRegistered } from '../registry/registered.ts'
 import { sessionStream } from '../sessions.ts'
 import { isClaimCode } from './code.ts'
-import { decideClaim, refuseWrongCode } from './decide.ts'
+import { decideClaim, throwIfWrongCode } from './decide.ts'
 
-/** ApiError as `decideClaim`, and 403 for a wrong code, which is counted then. */
+/** ApiError as `decideClaim`, and 403 for a wrong code, which is counted. */
 export async function claimSignup(
   { decide, keyring, clock, publicUrl }: GateDeps,
   { id, service_id: serviceId }: GateSessionRow,
@@ -21,8 +21,9 @@ export async function claimSignup(
       failures = session?.claim_failures ?? 0
       return {
         session,
-        endpointId: (await serviceOf(tx, { serviceId, publicUrl })).definition.webhook_endpoint_id,
-        isCode: isClaimCode(keyring, {
+        endpointId: (await requireRegistered(tx, { serviceId, publicUrl })).definition
+          .webhook_endpoint_id,
+        isCorrectCode: isClaimCode(keyring, {
           gateSessionId: id,
           code,
           hash: session?.claim_code_hash ?? null,
@@ -31,5 +32,5 @@ export async function claimSignup(
     },
     decide: (state) => decideClaim(state, { now }),
   })
-  refuseWrongCode(events, failures)
+  throwIfWrongCode(events, failures)
 }

@@ -2,46 +2,45 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { foundSession, pendingSession, phaseOf, rejected, sessionDecision } from '../sessions.ts'
+import { phaseOf, rejection, requirePending, requireSession, sessionEvent } from '../sessions.ts'
 
-// With six digits, one in 200,000 who only guess gets through.
+// With six digits, five guesses succeed once in 200,000 signups.
 const maxClaimFailures = 5
 
 /**
- * The right code starts the approval, a wrong one is counted, and the last of those rejects the signup. No event once
- * the right one has come. `endpointId`: the service's endpoint now, which stays that of the approval. ApiError: 404 no
- * such session, 410 expired, 409 rejected, 403 while nobody has approved.
+ * Starts the approval for the correct code, counts a wrong one, and rejects the signup after the fifth. No event if the
+ * correct code was sent before. `endpointId`: the service's current endpoint, which the approval then keeps. ApiError:
+ * 404 no such session, 410 expired, 409 rejected, 403 before a person approved.
  */
 export function decideClaim(
-  state: { session: GateSessionRow | undefined; endpointId: string | null; isCode: boolean },
+  state: { session: GateSessionRow | undefined; endpointId: string | null; isCorrectCode: boolean },
   { now }: { now: number },
 ): DecidedEvent[] {
-  const { session, endpointId, isCode } = state
-  const found = foundSession(session)
-  const isResolved = found.status === 'approved' || phaseOf(found) === 'in_progress'
-  if (isResolved) return []
-  const { id: gate_session_id, gate_account_id, claim_failures } = pendingSession(found, now)
-  if (phaseOf(found) === 'undecided')
-    throw new ApiError('gate.claim_code_invalid', { message: notDue })
-  const claimed = { gate_session_id, gate_account_id: gate_account_id ?? '' }
-  if (isCode) {
-    const data = { ...claimed, webhook_endpoint_id: endpointId, claimed_at: now }
-    return [sessionDecision(found, { type: 'GateSessionClaimed', data }, { now })]
+  const { endpointId, isCorrectCode } = state
+  const session = requireSession(state.session)
+  if (session.status === 'approved' || phaseOf(session) === 'in_progress') return []
+  const { id, gate_account_id, claim_failures } = requirePending(session, now)
+  if (phaseOf(session) === 'undecided')
+    throw new ApiError('gate.claim_code_invalid', { message: notApproved })
+  const ids = { gate_session_id: id, gate_account_id: gate_account_id ?? '' }
+  if (isCorrectCode) {
+    const data = { ...ids, webhook_endpoint_id: endpointId, claimed_at: now }
+    return [sessionEvent(session, { type: 'GateSessionClaimed', data }, { now })]
   }
   const failures = claim_failures + 1
   const name = ['claim_failed', String(failures)]
-  const data = { ...claimed, failed_at: now }
-  const failure = sessionDecision(found, { type: 'GateSessionClaimFailed', data }, { now, name })
+  const data = { ...ids, failed_at: now }
+  const failure = sessionEvent(session, { type: 'GateSessionClaimFailed', data }, { now, name })
   if (failures < maxClaimFailures) return [failure]
-  return [failure, rejected(found, { reason: 'claim_failed', now })]
+  return [failure, rejection(session, { reason: 'claim_failed', now })]
 }
 
-const notDue = 'Nobody has approved yet. The consent page shows the code once a person has.'
+const notApproved = 'Nobody has approved yet. The consent page shows the code once a person has.'
 
-/** ApiError 403 where the decision was that the code is wrong. `before`: how many were wrong before it. */
-export function refuseWrongCode(events: DomainEvent[], before: number): void {
+/** ApiError 403 if the events say that the code was wrong. `earlierFailures`: number of wrong codes before this one. */
+export function throwIfWrongCode(events: DomainEvent[], earlierFailures: number): void {
   if (!events.some(({ type }) => type === 'GateSessionClaimFailed')) return
-  const left = maxClaimFailures - before - 1
+  const left = maxClaimFailures - earlierFailures - 1
   const message =
     left > 0
       ? `The code is not the one that the consent page shows. ${left} more ${left === 1 ? 'try' : 'tries'}.`

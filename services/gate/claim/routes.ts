@@ -6,9 +6,9 @@ import { single } from '../../../infra/http/schemas.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { gateRoute, gateSessionParams, noStore, polledSession, requireToken } from '../requests.ts'
-import { agentOf, foundSession, phaseOf } from '../sessions.ts'
-import { readClaimCode } from './code.ts'
+import { gateRoute, gateSessionParams, noStore, requireSignup, requireToken } from '../requests.ts'
+import { agentOf, phaseOf, requireSession } from '../sessions.ts'
+import { parseClaimCode } from './code.ts'
 import { claimSignup } from './commands.ts'
 
 const parameterSet = 'gate_session_claim'
@@ -20,9 +20,9 @@ export function claimRoutes(app: FastifyInstance, context: GateContext): void {
     route: 'POST /v1/gate/sessions/:gateSessionId/claim',
     auth: [noStore, requireToken('poll')],
     operationId: 'claimGateSession',
-    summary: 'Tell the code that the consent page shows',
+    summary: 'Claim a signup',
     description:
-      'Requires the session\'s poll token. For a signup with `claim: "supported"` that polls as `claim: "waiting"`: a person has approved and was shown a code. The right one has the service asked for the account; five wrong ones reject the signup. Told again, the right one changes nothing. 20 requests a minute for each token.',
+      'Requires the session\'s poll token. Sends the code that the consent page showed after the approval, for a signup with `claim: "supported"` whose poll returns `claim: "waiting"`. With the right code, the service is asked for the account; sending it again has no effect. The fifth wrong code rejects the signup. 20 requests per minute and token.',
     params: gateSessionParams,
     body: claimBody,
     parameterSet,
@@ -30,20 +30,21 @@ export function claimRoutes(app: FastifyInstance, context: GateContext): void {
     answers: { 200: single(claimedSchema) },
     errors: [403, 404, 410],
     async run(request, { reply, answer }) {
-      const session = await polledSession(context, request, 'claim')
+      const session = await requireSignup(context, request, 'claim')
       const code = checkedCode(request.body.code)
       return idempotency.run({ request, reply, scope: session.id }, async () => {
         const decide = decideAs(agentOf(session), request)
         await claimSignup({ ...context, decide }, session, code)
         approvals.run(session.id)
-        return answer({ data: claimedJson(foundSession(await findGateSession(pool, session.id))) })
+        const claimed = requireSession(await findGateSession(pool, session.id))
+        return answer({ data: claimedJson(claimed) })
       })
     },
   })
 }
 
 function checkedCode(text: string): string {
-  const code = readClaimCode(text)
+  const code = parseClaimCode(text)
   if (code !== undefined) return code
   const field = {
     name: 'code',
@@ -61,15 +62,18 @@ function claimedJson(session: GateSessionRow): z.input<typeof claimedSchema> {
 
 const claimBody = z
   .strictObject({
-    code: z.string().max(40).describe('Six digits; spaces and hyphens among them do not count.'),
+    code: z.string().max(40).describe('Six digits. Spaces and hyphens are ignored.'),
   })
   .meta({ id: 'ClaimGateSessionRequest' })
 
 const claimedSchema = z
   .strictObject({
     object: z.literal('gate_session'),
-    id: z.string().describe('`gate_...`'),
+    id: z.string().describe('Gate session, `gate_...`.'),
     status: z.enum(['pending', 'approved', 'rejected', 'expired']),
-    approval: z.literal('in_progress').optional().describe('The service is asked for the account.'),
+    approval: z
+      .literal('in_progress')
+      .optional()
+      .describe('Present while the service is being asked for the account.'),
   })
   .meta({ id: 'GateSessionClaim' })

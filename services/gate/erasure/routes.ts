@@ -10,7 +10,7 @@ import {
   gateSessionIdOf,
   gateSessionParams,
   noStore,
-  ownOriginOnly,
+  requireOwnOrigin,
 } from '../requests.ts'
 import { consentingPerson } from '../sessions.ts'
 import { isReceiptOf } from './receipt.ts'
@@ -20,11 +20,11 @@ export function gateErasureRoutes(app: FastifyInstance, context: GateContext): v
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/erase',
-    auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('erase', sourceOf(ip))],
+    auth: [noStore, requireOwnOrigin(publicUrl), ({ ip }) => limits.count('erase', sourceOf(ip))],
     operationId: 'eraseGateSession',
-    summary: 'Forget who asked for a signup and who approved it',
+    summary: 'Erase the personal data of a signup',
     description:
-      "For the page behind the link that a person gets after approving a signup. Erases the agent's address and user agent, the account's name, and the session of the consent page, here and in the logins of the account. It cannot be undone; the account at the service stays. Asked again, it changes nothing. Ten a minute for each IP address.",
+      "Used by the receipt page, whose link a person gets after approving a signup. Permanently erases the agent's address and user agent, the account's name, and the session of the consent page, for this signup and all logins of the account. The account at the service is kept. Repeating the request has no effect. Ten requests per minute and IP address.",
     params: gateSessionParams,
     body: eraseBody,
     parameterSet: 'gate_session_erase',
@@ -44,14 +44,14 @@ export function gateErasureRoutes(app: FastifyInstance, context: GateContext): v
 
 const eraseBody = z
   .strictObject({
-    receipt_token: z.string().max(200).describe('`gtrcpt_...`, from the link.'),
+    receipt_token: z.string().max(200).describe('Receipt token from the link, `gtrcpt_...`.'),
   })
   .meta({ id: 'EraseGateSessionRequest' })
 
 const erasedSchema = z
   .strictObject({
     object: z.literal('gate_erasure'),
-    gate_session_id: z.string().describe('`gate_...`'),
+    gate_session_id: z.string().describe('Gate session, `gate_...`.'),
     erased: z.literal(true),
   })
   .meta({ id: 'GateErasure' })

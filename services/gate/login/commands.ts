@@ -2,7 +2,7 @@ import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
 import {
   generateToken,
   isToken,
-  isTokenOf,
+  matchesTokenHash,
   type Token,
   tokenHashes,
 } from '../../../infra/crypto/tokens.ts'
@@ -22,9 +22,9 @@ import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { TokenScope } from '../accounts/decide.ts'
 import type { GateContext, GateDeps } from '../context.ts'
 import { isServiceId } from '../registry/fields.ts'
-import { findRegistered, serviceOf } from '../registry/registered.ts'
+import { findRegistered, requireRegistered } from '../registry/registered.ts'
 import type { Requester } from '../requests.ts'
-import { foundSession, type Proof, seenOf, sessionStream } from '../sessions.ts'
+import { gateEventsOf, type Proof, requireSession, sessionStream } from '../sessions.ts'
 import {
   checkAccount,
   decideCodeConsumption,
@@ -33,7 +33,7 @@ import {
   expiredCode,
 } from './decide.ts'
 
-/** ApiError as `decideLoginOpening`. */
+/** Opens a dashboard login. ApiError as `decideLoginOpening`. */
 export async function openLogin(
   { pool, decide, random, clock, publicUrl }: GateDeps,
   {
@@ -47,10 +47,10 @@ export async function openLogin(
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
-    // The token is where its signup is.
-    alsoReads: [seenOf(token.gate_session_id), seenOf(serviceId)],
+    // The token's events are in the stream of its signup.
+    alsoReads: [gateEventsOf(token.gate_session_id), gateEventsOf(serviceId)],
     load: async (tx) => {
-      // No other text can be the id of one, and the database would refuse some.
+      // Malformed ids must not reach the database, which rejects some of them.
       const service = isServiceId(serviceId)
         ? await findRegistered(tx, { serviceId, publicUrl })
         : undefined
@@ -65,18 +65,18 @@ export async function openLogin(
       decideLoginOpening(state, { gateSessionId, requester, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
-  // This is no refusal, because the login exists, and the same command will find it.
+  // Retryable: the login exists, and a repeated command will find it.
   if (!session) throw unavailable(new Error(`the login ${gateSessionId} is not readable`))
   return session
 }
 
-// For `alsoReads`: the account's agent token is in the stream of its signup.
-async function readsTokenOf(db: Db, gateAccountId: string) {
+// Returns the `alsoReads` entry for the account's agent token, which is in the stream of its signup.
+async function tokenEventsOf(db: Db, gateAccountId: string) {
   const token = await findTokenOfAccount(db, gateAccountId)
-  return token ? [seenOf(token.gate_session_id)] : []
+  return token ? [gateEventsOf(token.gate_session_id)] : []
 }
 
-/** Resolves to who is logged in. ApiError as `decideCodeConsumption`. */
+/** Consumes the code and returns its account. ApiError as `decideCodeConsumption`. */
 export async function consumeLoginCode(
   {
     pool,
@@ -97,7 +97,7 @@ export async function consumeLoginCode(
   const { gate_account_id, account_name } = login
   await decide({
     ...sessionStream(login.id),
-    alsoReads: await readsTokenOf(pool, gate_account_id),
+    alsoReads: await tokenEventsOf(pool, gate_account_id),
     load: async (tx) => ({
       session: await findGateSession(tx, login.id),
       token: await findTokenOfAccount(tx, gate_account_id),
@@ -107,18 +107,18 @@ export async function consumeLoginCode(
   return { gate_account_id, account_name }
 }
 
-/** ApiError as `decideLoginApproval` and `checkAccount`; then the session stays pending. */
+/** ApiError as `decideLoginApproval` and `checkAccount`, after which the session is still pending. */
 export async function approveLogin(
   { decide, keyring, clock, pool }: GateDeps,
   { session, token, proof }: { session: GateSessionRow; token: Token<'gtapr'>; proof: Proof },
 ): Promise<void> {
   const { id, organization_id: organizationId, gate_account_id: gateAccountId } = session
   const approveTokenHashes = tokenHashes(keyring, token)
-  const { hash: codeHash } = loginCode({ keyring, gateSessionId: id, approveToken: token })
+  const { hash: codeHash } = loginCodeOf({ keyring, gateSessionId: id, approveToken: token })
   const now = clock()
   await decide({
     ...sessionStream(id),
-    alsoReads: await readsTokenOf(pool, gateAccountId ?? ''),
+    alsoReads: await tokenEventsOf(pool, gateAccountId ?? ''),
     load: async (tx) => ({
       session: await findGateSession(tx, id),
       owner: await findOrganization(tx, organizationId ?? ''),
@@ -132,21 +132,26 @@ export async function approveLogin(
   })
 }
 
-/** ApiError: 409 when another token approved the login or the code was used, 410 when the code has expired. */
+/**
+ * Returns the code and redirect URL of an approved login. ApiError: 409 if another token approved the login or the code
+ * was used, 410 if the code has expired.
+ */
 export async function loginOutcome(context: GateContext, id: GateSessionId, token: string) {
   const { pool, keyring, clock, publicUrl } = context
-  const session = foundSession(await findGateSession(pool, id))
+  const session = requireSession(await findGateSession(pool, id))
   const {
     code_hash: codeHash,
-    code: state,
+    code: codeStatus,
     code_expires_at: expiresAt,
     service_id: serviceId,
   } = session
-  const { code, hash } = loginCode({ keyring, gateSessionId: id, approveToken: token, codeHash })
-  if (codeHash !== hash || state === 'consumed') throw new ApiError('gate.session_already_resolved')
-  if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
-  const { definition } = await serviceOf(pool, { serviceId, publicUrl })
-  // To where the consent page said. Where the service has dropped its dashboard since, the code is good all the same.
+  const { code, hash } = loginCodeOf({ keyring, gateSessionId: id, approveToken: token, codeHash })
+  if (codeHash !== hash || codeStatus === 'consumed')
+    throw new ApiError('gate.session_already_resolved')
+  if (codeStatus !== 'issued' || (expiresAt ?? 0) <= clock())
+    throw new ApiError('gate.session_expired')
+  const { definition } = await requireRegistered(pool, { serviceId, publicUrl })
+  // The URL that the consent page showed; null if the service no longer has a dashboard. The code is valid either way.
   const url = definition.dashboard_login_url && session.dashboard_login_url
   const redirect_url = url && redirectUrl(url, code)
   return {
@@ -159,11 +164,11 @@ export async function loginOutcome(context: GateContext, id: GateSessionId, toke
 }
 
 /**
- * The one-time code of an approval, stored nowhere. It is derived from a master key, the session and the approve
- * token, so that a repetition gets the same one. `codeHash`: that of an approved login, whose code is made again by
- * whichever known master key made it.
+ * Returns the one-time code of an approval. It is derived from a master key, the session and the approve token and only
+ * its hash is stored, so that a repeat returns the same code. With the `codeHash` of an approved login, the master key
+ * that the code was derived from is found by trying all.
  */
-export function loginCode(options: {
+export function loginCodeOf(options: {
   keyring: Keyring
   gateSessionId: string
   approveToken: string
@@ -174,16 +179,16 @@ export function loginCode(options: {
   const codeUnder = (master: MasterKey) =>
     generateToken('gtcode', counterRandom(master.derive('gate-login-code'), seed))
   if (codeHash !== null) {
-    const made = keyring.all
+    const code = keyring.all
       .map(codeUnder)
-      .find((code) => isTokenOf(keyring, { token: code, hash: codeHash }))
-    if (made !== undefined) return { code: made, hash: codeHash }
+      .find((candidate) => matchesTokenHash(keyring, { token: candidate, hash: codeHash }))
+    if (code !== undefined) return { code, hash: codeHash }
   }
   const code = codeUnder(keyring.current)
   return { code, hash: tokenHashes(keyring, code)[0] }
 }
 
-/** The service's dashboard with `code` in the query, and the rest of the URL as it was. */
+/** Returns the dashboard URL with `code` in its query, otherwise unchanged. */
 export function redirectUrl(dashboardLoginUrl: string, code: string): string {
   const url = new URL(dashboardLoginUrl)
   if (url.searchParams.has('code')) url.searchParams.delete('code')

@@ -10,8 +10,8 @@ import {
   approvalMembers,
   codeTtlMs,
   type Proof,
-  pendingSession,
-  sessionDecision,
+  requirePending,
+  sessionEvent,
   sessionTtlMs,
 } from '../sessions.ts'
 
@@ -30,12 +30,12 @@ interface OpenLogin {
 }
 
 /**
- * No event when the command is repeated. ApiError: 401 unless the token is usable and of this service, 404 unless the
- * service is open and has a dashboard.
+ * No event for a repeated command. ApiError: 401 unless the token is usable and was issued for this service, 404 unless
+ * the service is open and has a dashboard.
  */
 export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin): DecidedEvent[] {
   const { gateSessionId, requester, confirmationCode, now } = command
-  const token = goodToken(state.token, now)
+  const token = requireUsableToken(state.token, now)
   if (state.session) return []
   const service = requireOpenService(
     state.organization?.status === 'active' ? state.service : undefined,
@@ -45,7 +45,7 @@ export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin)
     throw new ApiError('request.not_found', {
       message: 'The service has no dashboard to log in to.',
     })
-  // The registry is public, so it is no secret that the service exists, but it is that it has this account.
+  // 401 and not 404: the registry is public, but not the services that an account belongs to.
   if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
   const data = {
@@ -62,18 +62,18 @@ export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin)
     dashboard_login_url,
   }
   const opened = { id: gateSessionId, organization_id, environment }
-  return [sessionDecision(opened, { type: 'LoginSessionOpened', data }, { now })]
+  return [sessionEvent(opened, { type: 'LoginSessionOpened', data }, { now })]
 }
 
 /** ApiError 401 unless the token is usable. */
-export function goodToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
+export function requireUsableToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
   const usable = usableToken(token, now)
   if (!usable) throw new ApiError('auth.invalid_api_key')
   return usable
 }
 
 interface LoginApproval {
-  /** Under all master keys, the current first. */
+  /** Hashes under all master keys, current first. */
   approveTokenHashes: [string, ...string[]]
   proof: Proof
   codeHash: string
@@ -81,16 +81,16 @@ interface LoginApproval {
 }
 
 /**
- * No event when this very token has approved and its code is unused. ApiError: 404 no such session, 410 it or its
- * code has expired, 409 it is resolved or its code was used.
+ * No event if the same token approved before and its code is unused. ApiError: 404 no such session, 410 the session or
+ * its code has expired, 409 the session is resolved or its code was used.
  */
 export function decideLoginApproval(
   session: GateSessionRow | undefined,
   command: LoginApproval,
 ): DecidedEvent[] {
-  if (session && isRepetition(session, command)) return []
+  if (session && isRepeatedApproval(session, command)) return []
   const { codeHash, now } = command
-  const pending = pendingSession(session, now)
+  const pending = requirePending(session, now)
   const code = { code_hash: codeHash, code_expires_at: now + codeTtlMs }
   const data = {
     gate_session_id: pending.id,
@@ -98,10 +98,10 @@ export function decideLoginApproval(
     ...approvalMembers(command),
     approved_at: now,
   }
-  return [sessionDecision(pending, { type: 'LoginSessionApproved', data }, { now })]
+  return [sessionEvent(pending, { type: 'LoginSessionApproved', data }, { now })]
 }
 
-function isRepetition(
+function isRepeatedApproval(
   session: GateSessionRow,
   { approveTokenHashes, now }: LoginApproval,
 ): boolean {
@@ -113,8 +113,8 @@ function isRepetition(
 }
 
 /**
- * Passes where a code for the account could be used. ApiError: 404 while the owner is not active, as when a login is
- * created; 410 when the agent token that requested the login was revoked or has expired.
+ * Checks that a code for the account could be used. ApiError: 404 if the service's organization is not active, as when
+ * a login is created; 410 if the agent token that requested the login was revoked or has expired.
  */
 export function checkAccount(
   { owner, token }: { owner: OrganizationRow | undefined; token: AgentTokenRow | undefined },
@@ -129,17 +129,18 @@ export function checkAccount(
 }
 
 /**
- * No event when this very request has consumed the code. ApiError: 410 gate.session_already_resolved when another
- * has, else 410 gate.session_expired unless the code is of the scope and valid. A code whose agent token was revoked
- * counts as expired.
+ * No event if the same request consumed the code before. ApiError: 410 gate.session_already_resolved if another request
+ * did, and 410 gate.session_expired unless the code is valid and belongs to the scope. A code whose agent token was
+ * revoked counts as expired.
  */
 export function decideCodeConsumption(
   { session, token }: Pick<LoginOpeningState, 'session' | 'token'>,
   command: TokenScope & { consumptionId: string; now: number },
 ): DecidedEvent[] {
   const { organizationId, environment, consumptionId, now } = command
-  const isOwn = session?.organization_id === organizationId && session.environment === environment
-  if (!isOwn) throw expiredCode()
+  const isInScope =
+    session?.organization_id === organizationId && session.environment === environment
+  if (!isInScope) throw expiredCode()
   if (session.code === 'consumed') {
     if (session.code_consumption_id === consumptionId) return []
     const message = 'The login code was used before.'
@@ -148,7 +149,7 @@ export function decideCodeConsumption(
   const isOpen = session.code === 'issued' && (session.code_expires_at ?? 0) > now
   if (!isOpen || token?.status !== 'active') throw expiredCode()
   const data = { gate_session_id: session.id, consumption_id: consumptionId, consumed_at: now }
-  return [sessionDecision(session, { type: 'LoginCodeConsumed', data }, { now })]
+  return [sessionEvent(session, { type: 'LoginCodeConsumed', data }, { now })]
 }
 
 export function expiredCode(): ApiError {

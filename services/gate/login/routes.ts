@@ -6,12 +6,12 @@ import { single, timestamp } from '../../../infra/http/schemas.ts'
 import { confirmationCodeSchema, consentUrl } from '../../../infra/wire/gate.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { useToken } from '../accounts/commands.ts'
+import { renewTokenIfDue } from '../accounts/commands.ts'
 import type { GateContext } from '../context.ts'
 import { serviceIdSchema } from '../registry/schemas.ts'
 import { agentTokenOf, gateRoute, noStore, requesterOf, requireToken } from '../requests.ts'
 import { consumeLoginCode, openLogin } from './commands.ts'
-import { goodToken } from './decide.ts'
+import { requireUsableToken } from './decide.ts'
 
 const path = '/v1/gate/login-sessions'
 
@@ -28,28 +28,28 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     route: `POST ${path}`,
     auth: [noStore, requireToken('agent')],
     operationId: 'createGateLoginSession',
-    summary: 'Create a Gate dashboard login session',
+    summary: 'Create a dashboard login',
     description:
-      'Requires an agent token, which this is a use of. The login waits 15 minutes for a person to approve it at `consent_url`. 404 unless the service is active and discoverable and has a `dashboard_login_url`.',
+      'Requires an agent token, and counts as a use of it. The login expires after 15 minutes unless a person approves it at `consent_url`. 404 unless the service is active and discoverable, and has a `dashboard_login_url`. Ten requests per minute and token.',
     body: loginSessionBody,
     parameterSet: 'gate_login_session_create',
     idempotent: true,
     answers: { 201: single(loginSessionSchema) },
     errors: [404],
     async run(request, { reply, answer }) {
-      const text = agentTokenOf(request)
-      const find = () => findAgentToken(pool, tokenHashes(keyring, text))
-      const token = goodToken(await readCurrent(find), clock())
-      // Requests of those who only guess tokens are not counted, so that they leave nothing behind.
-      await limits.count('create_login', text)
+      const agentToken = agentTokenOf(request)
+      const find = () => findAgentToken(pool, tokenHashes(keyring, agentToken))
+      const token = requireUsableToken(await readCurrent(find), clock())
+      // Counted only now, so that guessed tokens leave no rows behind.
+      await limits.count('create_login', agentToken)
       const { service_id: serviceId } = request.body
-      const requested = { token, serviceId, requester: requesterOf(request) }
+      const login = { token, serviceId, requester: requesterOf(request) }
       const scope = `gate:${token.gate_account_id}`
       const decide = decideAs({ type: 'agent', id: token.gate_account_id }, request)
       return idempotency.run({ request, reply, scope }, async (command) => {
         const deps = depsOf(command, decide)
-        const session = await openLogin(deps, requested)
-        await useToken(deps, token)
+        const session = await openLogin(deps, login)
+        await renewTokenIfDue(deps, token)
         return answer({ data: loginSessionJson(session, publicUrl) })
       })
     },
@@ -63,9 +63,9 @@ function consumeRoute(app: FastifyInstance, context: GateContext): void {
     route: `POST ${path}/consume`,
     auth: [noStore, auth.requireSecret('gate:login_sessions:consume')],
     operationId: 'consumeGateLoginSessionCode',
-    summary: 'Consume a Gate dashboard login code',
+    summary: 'Exchange a dashboard login code',
     description:
-      'Requires the `gate:login_sessions:consume` secret-key scope. A code works once, within 5 minutes, and not after the agent token of its account was revoked. 410 `gate.session_already_resolved` for one that was used, 410 `gate.session_expired` for any other that does not work. A repetition with the same Idempotency-Key gets the first answer.',
+      'Requires the `gate:login_sessions:consume` secret-key scope. A code works once, within 5 minutes, and only until the agent token of its account is revoked. 410 `gate.session_already_resolved` for a used code, 410 `gate.session_expired` for any other invalid code. A repeat with the same Idempotency-Key returns the first response. 30 requests per minute and code.',
     body: loginCodeBody,
     parameterSet: 'gate_login_session_consume',
     idempotent: true,
@@ -105,22 +105,22 @@ const loginSessionBody = z
 const loginSessionSchema = z
   .strictObject({
     object: z.literal('gate_login_session'),
-    id: z.string().describe('gate_...'),
+    id: z.string().describe('Gate session, `gate_...`.'),
     status: z.literal('pending'),
-    consent_url: z.url().describe('Where a person approves the login, in a browser.'),
+    consent_url: z.url().describe('Page where a person approves the login.'),
     confirmation_code: confirmationCodeSchema,
     expires_at: timestamp,
   })
   .meta({ id: 'GateLoginSession' })
 
 const loginCodeBody = z
-  .strictObject({ code: z.string().describe('gtcode_...') })
+  .strictObject({ code: z.string().describe('Login code, `gtcode_...`.') })
   .meta({ id: 'ConsumeGateLoginSessionRequest' })
 
 const dashboardLoginSchema = z
   .strictObject({
     object: z.literal('gate_dashboard_login'),
-    gate_account_id: z.string().describe('gacct_...'),
+    gate_account_id: z.string().describe('Gate account, `gacct_...`.'),
     account_name: z.string(),
   })
   .meta({ id: 'GateDashboardLogin' })

@@ -14,7 +14,7 @@ import type { GateContext } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
 
 const folder = path.join(import.meta.dirname, 'assets')
-// Whoever knows the address of a consent page may decide about the request.
+// The URL must not leak in a referrer: anyone who has it can decide the request.
 const referrer = 'no-referrer'
 
 export async function consentPageRoutes(app: FastifyInstance, context: GateContext): Promise<void> {
@@ -34,17 +34,17 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
         .send(html.replace('{{publishableKey}}', key))
     },
   )
-  const receipt = await readFile(path.join(folder, 'receipt.html'), 'utf8')
+  const receiptHtml = await readFile(path.join(folder, 'receipt.html'), 'utf8')
   app.get('/gate/receipt/:gateSessionId', { schema: { hide: true } }, (_request, reply) =>
     reply
       .headers({ ...pageHeaders({ referrer, caching: 'no-store' }), ...isolation })
       .header('content-type', contentTypes.html)
-      .send(receipt),
+      .send(receiptHtml),
   )
   await assetRoutes(app)
 }
 
-// The page itself does not show whether there is such a session, because its script fetches that.
+// Returns undefined for an unknown session, too. The page's script, not this response, reports that.
 async function logoOriginOf(
   gateSessionId: string,
   { pool, publicUrl }: GateContext,
@@ -57,7 +57,7 @@ async function logoOriginOf(
   return logoOrigin(service?.definition.branding.logo_url)
 }
 
-const types: Record<string, FileType> = { '.css': 'css', '.js': 'js' }
+const typeByExtension: Record<string, FileType> = { '.css': 'css', '.js': 'js' }
 
 async function assetRoutes(app: FastifyInstance): Promise<void> {
   const headers = {
@@ -65,14 +65,14 @@ async function assetRoutes(app: FastifyInstance): Promise<void> {
     'cross-origin-resource-policy': 'same-origin',
   }
   for (const file of await readdir(folder)) {
-    const type = types[path.extname(file)]
+    const type = typeByExtension[path.extname(file)]
     if (!type) continue
     const body = await readFile(path.join(folder, file), 'utf8')
     fileRoute(app, { url: `/gate/assets/${file}`, type, body }, headers)
   }
 }
 
-// An origin that a content security policy can name: no wildcard, nothing that ends a directive.
+// Origins that are safe in a content security policy: no wildcard, and no character that ends a directive.
 const plainOrigin = /^https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
 
 export function logoOrigin(logoUrl: string | null | undefined): string | undefined {

@@ -6,8 +6,8 @@ import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { agentTokenEnvName, envPrefixOf } from '../../../infra/wire/gate.ts'
 import {
   countServices,
-  findIdsAlike,
   findService,
+  findSimilarServiceIds,
   isServiceEventApplied,
   type ServiceScope,
   verifiedNames,
@@ -24,15 +24,15 @@ import {
   type ServicePath,
 } from './decide.ts'
 import { type CompleteFields, checkedDefinition, completeDefinition } from './definition.ts'
-import { checkedServiceId, isServiceId, refusedMember } from './fields.ts'
+import { checkedServiceId, invalidMember, isServiceId } from './fields.ts'
 import { domainChallenge, domainOf, findProof } from './ownership.ts'
 import type { ServiceFields } from './schemas.ts'
 import { checkVerifiable, decideDomainVerification, decideVerification } from './verification.ts'
-import { ownPrefix } from './well-known.ts'
+import { ownablePrefix } from './well-known.ts'
 
 type ServiceDeps = Omit<CommandDeps, 'keyring'>
 
-/** ApiError: 404 no such organization, 403 not active, 409 id used or too many services, 422 a field does not fit. */
+/** ApiError: 404 no such organization, 403 not active, 409 id taken or too many services, 422 invalid fields. */
 export async function createService(
   { decide, clock, ...deps }: ServiceDeps,
   { id, organizationId, environment, ...fields }: ServiceScope & CompleteFields & { id: string },
@@ -45,18 +45,18 @@ export async function createService(
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   const path = { organizationId, environment, serviceId }
-  const stream = ownedStream(path)
+  const stream = serviceDecision(path)
   await decide({
     ...stream,
-    // Ids that differ in - and _ have the same variable, which only one service may have.
+    // Ids that differ only in - and _ map to the same variable, which only one service can have.
     locks: [...stream.locks, `gate-variable:${agentTokenEnvName(serviceId)}`],
     // The organization's other services may be in any partition.
     reads: 'topic',
-    ...seesEndpoint(path),
+    ...readsEndpoints(path),
     load: async (tx) => ({
       organization: await findOrganization(tx, organizationId),
       isRepeated: await isServiceEventApplied(tx, eventId),
-      alike: await findIdsAlike(tx, serviceId),
+      similarIds: await findSimilarServiceIds(tx, serviceId),
       count: await countServices(tx, organizationId),
       verifiedNames: await verifiedNames(tx, organizationId),
       endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
@@ -65,7 +65,7 @@ export async function createService(
   })
 }
 
-/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 a field does not fit. */
+/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 invalid fields. */
 export async function changeService(
   { decide, clock, ...deps }: ServiceDeps,
   { organizationId, environment, serviceId, ...fields }: ServicePath & ServiceFields,
@@ -75,8 +75,8 @@ export async function changeService(
   const eventId = newId('evt', { ...deps, now })
   const path = { organizationId, environment, serviceId }
   await decide({
-    ...ownedStream(path),
-    ...(fields.webhook_endpoint_id !== undefined && seesEndpoint(path)),
+    ...serviceDecision(path),
+    ...(fields.webhook_endpoint_id !== undefined && readsEndpoints(path)),
     load: async (tx) => ({
       ...(await loadService(tx, path)),
       endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
@@ -86,20 +86,24 @@ export async function changeService(
   })
 }
 
-/** For good; a repetition does nothing. ApiError: 404 no such service, 403 organization not active. */
+/**
+ * Disables the service permanently; a repeat has no effect. ApiError: 404 no such service, 403 organization not active.
+ */
 export async function disableService(
   { decide, clock }: ServiceDeps,
   path: ServicePath,
 ): Promise<void> {
   const now = clock()
   await decide({
-    ...ownedStream(path),
+    ...serviceDecision(path),
     load: (tx) => loadService(tx, path),
     decide: (state) => decideServiceDisabling(state, { ...path, now }),
   })
 }
 
-/** By the operator; a repetition does nothing. ApiError: 404 no organization has such a service. */
+/**
+ * Sets or withdraws the operator's verification; a repeat has no effect. ApiError: 404 no organization has the service.
+ */
 export async function verifyService(
   { decide, clock, ...deps }: ServiceDeps,
   { serviceId, verified }: { serviceId: string; verified: boolean },
@@ -114,8 +118,8 @@ export async function verifyService(
 }
 
 /**
- * Verifies the website's domain where it has the challenge, which is not read again once it is verified. ApiError: 404 no
- * such service, 403 organization not active, 409 disabled, 422 it has none, or cannot be verified, 429.
+ * Verifies the website's domain if it publishes the challenge; does nothing for a verified one. ApiError: 404 no such
+ * service, 403 organization not active, 409 disabled, 422 challenge not found or domain not verifiable, 429.
  */
 export async function verifyDomain(
   { decide, clock, random, pool, keyring, domainReader, limits }: GateDeps,
@@ -124,44 +128,45 @@ export async function verifyDomain(
   const { verified_domain, definition } = checkVerifiable(await loadService(pool, path), path)
   if (verified_domain !== null) return
   const { website } = definition
-  const domain = verifiableDomain(website)
+  const domain = requireVerifiableDomain(website)
   await limits.count('verify_domain', path.serviceId)
   const claim = { organizationId: path.organizationId, serviceId: path.serviceId, domain }
   const proof = await findProof(domainReader, keyring, claim)
   if (proof === undefined) {
     const { dns, file } = domainChallenge(keyring, claim)
     const expected = `a TXT record of ${dns.name} that is ${dns.value}, or the line ${file.content} in ${file.url}`
-    throw refusedMember(refusedWebsite, { issue: 'not_shown', expected })
+    throw invalidMember(websiteField, { issue: 'not_shown', expected })
   }
   const now = clock()
   const eventId = newId('evt', { random, now })
   await decide({
-    ...ownedStream(path),
+    ...serviceDecision(path),
     load: (tx) => loadService(tx, path),
     decide: (state) =>
       decideDomainVerification(state, { ...path, website, domain, proof, eventId, now }),
   })
 }
 
-const refusedWebsite = { field: 'website', parameterSet: 'gate_service_domain_verify' } as const
+const websiteField = { field: 'website', parameterSet: 'gate_service_domain_verify' } as const
 
-function verifiableDomain(website: string): string {
-  const found = domainOf(website)
-  if (found && ownPrefix(found.label, found.domain) !== null) return found.domain
-  const expected = found
-    ? `another domain: variables that begin with ${envPrefixOf(found.label)} are of others, too`
+function requireVerifiableDomain(website: string): string {
+  const registrable = domainOf(website)
+  if (registrable && ownablePrefix(registrable.label, registrable.domain) !== null)
+    return registrable.domain
+  const expected = registrable
+    ? `another domain: variables that begin with ${envPrefixOf(registrable.label)} are of others, too`
     : 'a website under a domain of its own, not an address or a name under which anybody may have one'
-  throw refusedMember(refusedWebsite, { issue: 'not_allowed', expected })
+  throw invalidMember(websiteField, { issue: 'not_allowed', expected })
 }
 
-// Locks the organization's endpoints, too, because a service names one of them. Registrations of the organization wait
-// for the same lock, so that they can be counted.
-function ownedStream({ organizationId, serviceId }: ServicePath) {
+// Also locks the organization's endpoints, because a service refers to one. The lock also serializes the organization's
+// registrations, so that they can be counted.
+function serviceDecision({ organizationId, serviceId }: ServicePath) {
   const stream = serviceStream(serviceId)
   return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }
 }
 
-function seesEndpoint({ organizationId: key }: ServicePath) {
+function readsEndpoints({ organizationId: key }: ServicePath) {
   return { alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEndpointCreated, key }] }
 }
 

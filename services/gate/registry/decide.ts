@@ -16,9 +16,9 @@ import type { OrganizationRow } from '../../../projections/organizations/tables.
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import { refuseLarge } from './definition.ts'
-import { type FieldRules, refusedMember } from './fields.ts'
+import { type FieldRules, invalidMember } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
-import { ownedPrefix } from './ownership.ts'
+import { verifiedPrefix } from './ownership.ts'
 
 const registration = { parameterSet: 'gate_service_create' } as const
 const maxServices = 5
@@ -26,18 +26,18 @@ const maxServices = 5
 export interface RegistrationState {
   organization: OrganizationRow | undefined
   isRepeated: boolean
-  /** Used ids that are the same but for - and _. */
-  alike: readonly string[]
+  /** Ids in use that differ only in - and _. */
+  similarIds: readonly string[]
   /** The organization's services in both environments, disabled ones included. */
   count: number
-  /** Names of the verified services of others; empty where the service's own name stays. */
+  /** Names of other organizations' verified services; empty if the name does not change. */
   verifiedNames: readonly string[]
   endpoint: EndpointRow | undefined
 }
 
 /**
- * No event when the command is repeated. ApiError: 404 no such organization, 403 not active, 409 id or variable used,
- * or too many services, 422 an endpoint without the subscription.
+ * No event for a repeated command. ApiError: 404 no such organization, 403 not active, 409 id or variable taken, or too
+ * many services, 422 forbidden name, or an endpoint without the subscription.
  */
 export function decideRegistration(
   state: RegistrationState,
@@ -45,23 +45,23 @@ export function decideRegistration(
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   if (state.isRepeated) return []
-  refuseUsedId(state.alike, command.serviceId)
-  refuseMany(state.count)
+  refuseTakenId(state.similarIds, command.serviceId)
+  refuseTooManyServices(state.count)
   const { definition, now } = command
   const { verifiedNames } = state
   checkAll({
     endpoint: () => requireSubscribedEndpoint(state.endpoint, registration),
     name: () => refuseForbidden({ name: definition.name }, { ...registration, verifiedNames }),
   })
-  const data = { ...membersOf(command), definition, registered_at: now }
+  const data = { ...serviceIds(command), definition, registered_at: now }
   return [decidedEvent({ type: 'GateServiceRegistered', data }, command)]
 }
 
-function refuseUsedId(alike: readonly string[], serviceId: string): void {
-  const isUsed = alike.includes(serviceId) || serviceId === systemServiceId
-  if (!isUsed && alike.length === 0) return
+function refuseTakenId(similarIds: readonly string[], serviceId: string): void {
+  const isTaken = similarIds.includes(serviceId) || serviceId === systemServiceId
+  if (!isTaken && similarIds.length === 0) return
   const variable = agentTokenEnvName(serviceId)
-  const why = isUsed ? '.' : `: ${variable} is the variable of another service.`
+  const why = isTaken ? '.' : `: ${variable} is the variable of another service.`
   throw new ApiError('request.conflict', {
     message: `The id ${serviceId} is taken${why}`,
     details: {
@@ -71,7 +71,7 @@ function refuseUsedId(alike: readonly string[], serviceId: string): void {
   })
 }
 
-function refuseMany(count: number): void {
+function refuseTooManyServices(count: number): void {
   if (count < maxServices) return
   throw new ApiError('request.conflict', {
     message: `An organization can have ${maxServices} services in all, and disabled ones count, too: change one that is active instead of registering another.`,
@@ -82,15 +82,15 @@ function refuseMany(count: number): void {
 const change = { parameterSet: 'gate_service_update' } as const
 
 /**
- * No event when nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 an
- * endpoint without the subscription, or too large. An endpoint that the change does not name is not checked.
+ * No event if nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 forbidden
+ * values, an endpoint without the subscription, or too large. The endpoint is checked only if the change names it.
  */
 export function decideServiceChange(
   state: ServiceState & Pick<RegistrationState, 'endpoint' | 'verifiedNames'>,
   command: ServicePath & NewEvent & { changes: Partial<GateServiceDefinition> },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
-  const service = changeable(serviceFor(state.service, command))
+  const service = requireActive(requireOwned(state.service, command))
   const { changes } = command
   const definition = { ...service.definition, ...changes }
   checkPresent<Record<'endpoint' | 'forbidden' | 'size', unknown>>({
@@ -102,21 +102,21 @@ export function decideServiceChange(
         ...change,
         registered: service.definition,
         verifiedNames: state.verifiedNames,
-        ...ownedAfter(service, definition),
+        ...verifiedAfter(service, definition),
       }),
     size: () => refuseLarge(definition, change),
   })
   if (isDeepStrictEqual(definition, service.definition)) return []
-  const data = { ...membersOf(command), definition, changed_at: command.now }
+  const data = { ...serviceIds(command), definition, changed_at: command.now }
   return [decidedEvent({ type: 'GateServiceChanged', data }, command)]
 }
 
-// What is verified of the service once it is so defined.
-function ownedAfter(service: GateServiceRow, definition: GateServiceDefinition) {
+// Returns the domain and prefix that stay verified under the new definition.
+function verifiedAfter(service: GateServiceRow, definition: GateServiceDefinition) {
   const verifiedDomain =
     definition.website === service.definition.website ? service.verified_domain : null
   const verified = service.verified && isSameIdentity(service.definition, definition)
-  const prefix = ownedPrefix({
+  const prefix = verifiedPrefix({
     id: service.id,
     verified,
     verified_domain: verifiedDomain,
@@ -125,21 +125,21 @@ function ownedAfter(service: GateServiceRow, definition: GateServiceDefinition) 
   return { verifiedDomain, prefix }
 }
 
-/** ApiError 409: it is disabled. */
-export function changeable(service: GateServiceRow): GateServiceRow {
+/** ApiError 409 if the service is disabled. */
+export function requireActive(service: GateServiceRow): GateServiceRow {
   if (service.status === 'active') return service
   throw new ApiError('request.conflict', { message: 'A disabled service cannot be changed.' })
 }
 
-/** No event when it is disabled. ApiError: 404 no such service, 403 organization not active. */
+/** No event if it is already disabled. ApiError: 404 no such service, 403 organization not active. */
 export function decideServiceDisabling(
   state: ServiceState,
   command: ServicePath & { now: number },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
-  const service = serviceFor(state.service, command)
+  const service = requireOwned(state.service, command)
   if (service.status === 'disabled') return []
-  const data = { ...membersOf(command), disabled_at: command.now }
+  const data = { ...serviceIds(command), disabled_at: command.now }
   const eventId = derivedId('evt', command.serviceId, 'disabled')
   return [decidedEvent({ type: 'GateServiceDisabled', data }, { ...command, eventId })]
 }
@@ -148,7 +148,7 @@ export interface ServicePath extends ServiceScope {
   serviceId: string
 }
 
-export const membersOf = ({ serviceId, organizationId, environment }: ServicePath) => ({
+export const serviceIds = ({ serviceId, organizationId, environment }: ServicePath) => ({
   service_id: serviceId,
   organization_id: organizationId,
   environment,
@@ -159,14 +159,16 @@ export interface ServiceState {
   service: GateServiceRow | undefined
 }
 
-/** The same for an id that is malformed, unknown, or of others, so that nobody learns which. */
+/**
+ * Returns the same 404 for an id that is malformed, unknown, or another organization's, so that nobody learns which.
+ */
 export function noSuchService(): ApiError {
   return new ApiError('request.not_found', {
     message: 'No Gate service with this id exists in this organization and environment.',
   })
 }
 
-export function serviceFor(
+export function requireOwned(
   service: GateServiceRow | undefined,
   { organizationId, environment }: ServiceScope,
 ): GateServiceRow {
@@ -183,7 +185,7 @@ function requireSubscribedEndpoint(
     return
   const expected =
     'an active webhook endpoint of this organization and environment that is subscribed to gate.session.approved'
-  throw refusedMember(
+  throw invalidMember(
     { field: 'webhook_endpoint_id', parameterSet },
     { issue: 'invalid', expected },
   )

@@ -9,14 +9,14 @@ import type {
   GateServiceDefinition,
 } from '../../../schemas/events.ts'
 import {
-  below,
   checkedServiceUrl,
   checkedText,
+  child,
+  defaults,
   type FieldMember,
   type FieldRules,
-  refusedMember,
+  invalidMember,
   serviceBounds,
-  unset,
 } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
 import type { createServiceBody, ServiceFields } from './schemas.ts'
@@ -27,7 +27,9 @@ export type CompleteFields = ServiceFields &
     'name' | 'description' | 'website' | 'webhook_endpoint_id'
   >
 
-/** ApiError 422 naming the fields that do not fit, or the largest of too much. */
+/**
+ * Returns a full definition with defaults. ApiError 422 naming the invalid fields, or the largest if it is too large.
+ */
 export function completeDefinition(
   fields: CompleteFields,
   rules: FieldRules,
@@ -37,12 +39,12 @@ export function completeDefinition(
     checked: () => checkedDefinition(fields, rules),
     allowed: () => refuseForbidden(fields, rules),
   })
-  const definition = { ...unset, name, description, website, webhook_endpoint_id, ...checked }
+  const definition = { ...defaults, name, description, website, webhook_endpoint_id, ...checked }
   refuseLarge(definition, rules)
   return definition
 }
 
-/** The fields that are set, normalised. ApiError 422 naming those that do not fit. */
+/** Returns the given fields, normalized. ApiError 422 naming the invalid ones. */
 export function checkedDefinition(
   fields: ServiceFields,
   rules: FieldRules,
@@ -51,13 +53,13 @@ export function checkedDefinition(
   const { env_vars, sdks, branding, consent } = fields
   const { webhook_endpoint_id, discoverable, claim_required, minimum_verdict } = fields
   const member = (field: keyof ServiceFields): FieldMember => ({ ...rules, field })
-  const describing = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
+  const descriptionRule = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
   return checkPresent<GateServiceDefinition>({
     name:
       name !== undefined && (() => checkedText(name, member('name'), { max: serviceBounds.name })),
     description:
       description !== undefined &&
-      (() => checkedText(description, member('description'), describing)),
+      (() => checkedText(description, member('description'), descriptionRule)),
     website: website !== undefined && (() => checkedServiceUrl(website, member('website'))),
     dashboard_login_url:
       dashboard_login_url !== undefined &&
@@ -67,7 +69,7 @@ export function checkedDefinition(
     sdks: sdks && (() => checkedSdks(sdks, member('sdks'))),
     branding: branding && (() => checkedBranding(branding, member('branding'))),
     consent: consent && (() => checkedConsent(consent, member('consent'))),
-    // Whether there is such an endpoint is decided with the service.
+    // The decision on the service checks that the endpoint exists.
     webhook_endpoint_id: webhook_endpoint_id !== undefined && (() => webhook_endpoint_id),
     discoverable: discoverable !== undefined && (() => discoverable),
     claim_required: claim_required !== undefined && (() => claim_required),
@@ -89,30 +91,30 @@ export function refuseLarge(
   }))
   const [largest] = members.toSorted((a, b) => b.size - a.size)
   const expected = `smaller: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
-  throw refusedMember(
+  throw invalidMember(
     { field: largest?.field ?? 'body', parameterSet },
     { issue: 'too_large', expected },
   )
 }
 
-function refuseMany(entries: readonly unknown[], list: FieldMember, max: number): void {
+function refuseTooMany(entries: readonly unknown[], list: FieldMember, max: number): void {
   if (entries.length > max)
-    throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
+    throw invalidMember(list, { issue: 'too_many', expected: `at most ${max}` })
 }
 
 function checkedEnvVars(variables: readonly GateEnvVar[], list: FieldMember): GateEnvVar[] {
-  refuseMany(variables, list, serviceBounds.envVars)
+  refuseTooMany(variables, list, serviceBounds.envVars)
   const { checked } = checkAll({
-    checked: () => checkEach(variables, (variable, i) => checkedEnvVar(variable, below(list, i))),
-    once: () => refuseRepeated(variables, list),
+    checked: () => checkEach(variables, (variable, i) => checkedEnvVar(variable, child(list, i))),
+    unique: () => refuseDuplicates(variables, list),
   })
   return checked
 }
 
 function checkedEnvVar({ name, key, secret }: GateEnvVar, member: FieldMember): GateEnvVar {
   const checked = checkAll({
-    name: () => checkedText(name, below(member, 'name'), { max: serviceBounds.envVarName }),
-    key: () => checkedKey(key, below(member, 'key')),
+    name: () => checkedText(name, child(member, 'name'), { max: serviceBounds.envVarName }),
+    key: () => checkedKey(key, child(member, 'key')),
   })
   return { ...checked, secret }
 }
@@ -120,16 +122,16 @@ function checkedEnvVar({ name, key, secret }: GateEnvVar, member: FieldMember): 
 function checkedKey(key: string, member: FieldMember): string {
   if (isEnvName(key)) return key
   const expected = '1-128 letters, digits and _, not beginning with a digit'
-  throw refusedMember(member, { issue: 'invalid', expected })
+  throw invalidMember(member, { issue: 'invalid', expected })
 }
 
-// Whatever their case, because Windows takes names that differ in it for the same variable.
-function refuseRepeated(variables: readonly GateEnvVar[], list: FieldMember): void {
+// Ignores case, because variable names are case-insensitive on Windows.
+function refuseDuplicates(variables: readonly GateEnvVar[], list: FieldMember): void {
   const seen = new Set<string>()
   checkEach(variables, ({ key }, i) => {
     const upper = key.toUpperCase()
     if (seen.has(upper))
-      throw refusedMember(below(below(list, i), 'key'), {
+      throw invalidMember(child(child(list, i), 'key'), {
         issue: 'repeated',
         expected: 'each key once',
       })
@@ -138,14 +140,14 @@ function refuseRepeated(variables: readonly GateEnvVar[], list: FieldMember): vo
 }
 
 function checkedSdks(sdks: readonly GateSdk[], list: FieldMember): GateSdk[] {
-  refuseMany(sdks, list, serviceBounds.sdks)
-  const ofInstall = { max: serviceBounds.sdkInstall, lines: serviceBounds.sdkInstallLines }
+  refuseTooMany(sdks, list, serviceBounds.sdks)
+  const installRule = { max: serviceBounds.sdkInstall, lines: serviceBounds.sdkInstallLines }
   return checkEach(sdks, ({ label, install, url }, i) => {
-    const member = below(list, i)
+    const member = child(list, i)
     return checkAll({
-      label: () => checkedText(label, below(member, 'label'), { max: serviceBounds.sdkLabel }),
-      install: () => checkedText(install, below(member, 'install'), ofInstall),
-      url: () => checkedServiceUrl(url, below(member, 'url')),
+      label: () => checkedText(label, child(member, 'label'), { max: serviceBounds.sdkLabel }),
+      install: () => checkedText(install, child(member, 'install'), installRule),
+      url: () => checkedServiceUrl(url, child(member, 'url')),
     })
   })
 }
@@ -155,11 +157,11 @@ function checkedBranding(
   member: FieldMember,
 ): GateBranding {
   return checkAll({
-    logo_url: () => optionalUrl(logo_url, below(member, 'logo_url')),
-    primary_color: () => optional(primary_color, below(member, 'primary_color'), checkedColor),
+    logo_url: () => optionalUrl(logo_url, child(member, 'logo_url')),
+    primary_color: () => checkIfSet(primary_color, child(member, 'primary_color'), checkedColor),
     secondary_color: () =>
-      optional(secondary_color, below(member, 'secondary_color'), checkedColor),
-    ascii_art: () => optional(ascii_art, below(member, 'ascii_art'), checkedDrawing),
+      checkIfSet(secondary_color, child(member, 'secondary_color'), checkedColor),
+    ascii_art: () => checkIfSet(ascii_art, child(member, 'ascii_art'), checkedDrawing),
   })
 }
 
@@ -168,25 +170,25 @@ function checkedConsent(
   member: FieldMember,
 ): GateConsentLinks {
   return checkAll({
-    terms_url: () => optionalUrl(terms_url, below(member, 'terms_url')),
-    privacy_url: () => optionalUrl(privacy_url, below(member, 'privacy_url')),
+    terms_url: () => optionalUrl(terms_url, child(member, 'terms_url')),
+    privacy_url: () => optionalUrl(privacy_url, child(member, 'privacy_url')),
   })
 }
 
-function optional(
+function checkIfSet(
   text: string | null | undefined,
   member: FieldMember,
-  checked: (text: string, member: FieldMember) => string,
+  check: (text: string, member: FieldMember) => string,
 ): string | null {
-  return text === undefined || text === null ? null : checked(text, member)
+  return text === undefined || text === null ? null : check(text, member)
 }
 
 const optionalUrl = (text: string | null | undefined, member: FieldMember) =>
-  optional(text, member, checkedServiceUrl)
+  checkIfSet(text, member, checkedServiceUrl)
 
 function checkedColor(color: string, member: FieldMember): string {
   if (/^#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/i.test(color)) return color
-  throw refusedMember(member, { issue: 'invalid', expected: '#RGB, #RGBA, #RRGGBB or #RRGGBBAA' })
+  throw invalidMember(member, { issue: 'invalid', expected: '#RGB, #RGBA, #RRGGBB or #RRGGBBAA' })
 }
 
 function checkedDrawing(drawing: string, member: FieldMember): string {

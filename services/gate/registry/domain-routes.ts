@@ -5,8 +5,8 @@ import { findService } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { gateRoute } from '../requests.ts'
 import { verifyDomain } from './commands.ts'
-import { type ServicePath, serviceFor } from './decide.ts'
-import { domainChallenge, domainOf, ownedPrefix } from './ownership.ts'
+import { requireOwned, type ServicePath } from './decide.ts'
+import { domainChallenge, domainOf, verifiedPrefix } from './ownership.ts'
 import { serviceDomainSchema, serviceParams } from './schemas.ts'
 import { servicePath } from './service-routes.ts'
 
@@ -23,12 +23,13 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
     auth: context.auth.requireSecret('gate:services:read'),
     operationId: 'getManagedGateServiceDomain',
     tag: 'Gate',
-    summary: "Get the domain of a service's website, and how to verify it",
-    description: 'Requires the `gate:services:read` secret-key scope.',
+    summary: "Retrieve a service's domain challenge",
+    description:
+      "Requires the `gate:services:read` secret-key scope. Returns the registrable domain of the service's website, and the challenge that verifies it.",
     params: serviceParams,
     answers: { 200: single(serviceDomainSchema) },
     errors: [404, 422],
-    run: (request) => domainAnswer(context, servicePath(context, request)),
+    run: (request) => domainResponse(context, servicePath(context, request)),
   })
 }
 
@@ -39,9 +40,9 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
     route: `POST ${path}/verify`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'verifyManagedGateServiceDomain',
-    summary: "Verify the domain of a service's website",
+    summary: "Verify a service's domain",
     description:
-      'Requires the `gate:services:manage` secret-key scope. Looks for the challenge in DNS and in the file, and is 422 naming `website` where neither has it. It is looked for this once; another website ends the verification. Verifying again does nothing. 30 a minute for each service.',
+      'Requires the `gate:services:manage` secret-key scope. Looks for the challenge in DNS and in the file; 422 naming `website` if neither has it. The challenge is not checked again, but changing the website ends the verification. Verifying a verified domain has no effect. 30 requests per minute and service.',
     params: serviceParams,
     noBody: 'gate_service_domain_verify',
     answers: { 200: single(serviceDomainSchema) },
@@ -49,13 +50,13 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
     async run(request) {
       const service = servicePath(context, request)
       await verifyDomain({ ...context, decide: decideByKey(request) }, service)
-      return domainAnswer(context, service)
+      return domainResponse(context, service)
     },
   })
 }
 
-async function domainAnswer({ pool, keyring }: GateContext, path: ServicePath) {
-  const service = serviceFor(await findService(pool, path.serviceId), path)
+async function domainResponse({ pool, keyring }: GateContext, path: ServicePath) {
+  const service = requireOwned(await findService(pool, path.serviceId), path)
   const domain = domainOf(service.definition.website)?.domain ?? null
   const claim = { organizationId: service.organization_id, serviceId: service.id }
   const data = {
@@ -63,7 +64,7 @@ async function domainAnswer({ pool, keyring }: GateContext, path: ServicePath) {
     service_id: service.id,
     domain,
     verified: service.verified_domain !== null,
-    env_prefix: ownedPrefix(service),
+    env_prefix: verifiedPrefix(service),
     challenge: domain === null ? null : domainChallenge(keyring, { ...claim, domain }),
   }
   return { data }

@@ -2,7 +2,7 @@ import { type ApiError, type FieldIssue, invalidField } from '../../../infra/err
 import { characterCount, isOneLine, isVisible } from '../../../infra/text.ts'
 import type { Environment, GateServiceDefinition } from '../../../schemas/events.ts'
 
-/** Texts in characters (code points), the whole definition in bytes of JSON. */
+/** Maximum lengths: texts in characters (code points), the definition in bytes of JSON. */
 export const serviceBounds = {
   definitionBytes: 16 * 1024,
   name: 100,
@@ -19,8 +19,8 @@ export const serviceBounds = {
   asciiArtLines: 60,
 } as const
 
-/** What a definition has where the service says nothing. */
-export const unset = {
+/** Values of optional members that are not set. */
+export const defaults = {
   discoverable: false,
   dashboard_login_url: null,
   docs_url: null,
@@ -37,18 +37,18 @@ export interface FieldRules {
   parameterSet: 'gate_service_create' | 'gate_service_update' | 'gate_service_domain_verify'
 }
 
-/** A field of a request, such as `env_vars.0.key`, and what it is checked against. */
+/** A request field, such as `env_vars.0.key`, with the rules that apply to it. */
 export interface FieldMember extends FieldRules {
   field: string
 }
 
-export const below = (member: FieldMember, name: string | number): FieldMember => ({
+export const child = (member: FieldMember, name: string | number): FieldMember => ({
   ...member,
   field: `${member.field}.${name}`,
 })
 
-/** 422 that names the field and does not quote what was sent. */
-export function refusedMember(
+/** Returns a 422 that names the field without quoting what was sent. */
+export function invalidMember(
   { field: name, parameterSet }: Pick<FieldMember, 'field' | 'parameterSet'>,
   problem: Omit<FieldIssue, 'name' | 'received'>,
 ): ApiError {
@@ -59,28 +59,28 @@ export function refusedMember(
   )
 }
 
-/** Whether it has the form of an id. A reserved word has it, too, and `checkedServiceId` refuses those. */
+/** Returns true for a well-formed id. Reserved ids pass, too; `checkedServiceId` refuses those. */
 export const isServiceId = (text: string): boolean =>
   /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
 
-// Words of Gate's own paths and commands.
-const reserved = ['gate', 'registry', 'services', 'webhook']
+// Words in Gate's own paths and commands.
+const reservedIds = ['gate', 'registry', 'services', 'webhook']
 
 export function checkedServiceId(id: string, { parameterSet }: FieldRules): string {
   if (!isServiceId(id)) {
     const expected = '3-32 lower-case letters, digits, - and _, with a letter or digit at both ends'
-    throw refusedMember({ field: 'id', parameterSet }, { issue: 'invalid', expected })
+    throw invalidMember({ field: 'id', parameterSet }, { issue: 'invalid', expected })
   }
-  if (!reserved.includes(id)) return id
-  throw refusedMember(
+  if (!reservedIds.includes(id)) return id
+  throw invalidMember(
     { field: 'id', parameterSet },
-    { issue: 'reserved', expected: `none of ${reserved.join(', ')}` },
+    { issue: 'reserved', expected: `none of ${reservedIds.join(', ')}` },
   )
 }
 
 /**
- * Trimmed, unless it is `untrimmed` as drawings are, with \n at the end of lines. 422 for what shows nothing, is too
- * long, or has control or direction characters, because with those one name reads as another.
+ * Returns the text with \n line ends, trimmed unless `untrimmed` is set (for ASCII art). 422 if it is blank, too long,
+ * or has control or bidi characters, with which one name can be displayed as another.
  */
 export function checkedText(
   text: string,
@@ -89,33 +89,33 @@ export function checkedText(
 ): string {
   const unified = text.replaceAll('\r\n', '\n')
   const checked = untrimmed ? unified : unified.trim()
-  const split = checked.split('\n')
-  const fits = characterCount(checked) <= max && split.length <= lines
-  if (fits && isVisible(checked) && split.every(isOneLine)) return checked
+  const textLines = checked.split('\n')
+  const isShort = characterCount(checked) <= max && textLines.length <= lines
+  if (isShort && isVisible(checked) && textLines.every(isOneLine)) return checked
   const size =
     lines > 1 ? `1-${max} characters in at most ${lines} lines` : `1-${max} characters in one line`
   const expected = `${size}, no control or direction characters`
-  throw refusedMember(member, { issue: 'invalid', expected })
+  throw invalidMember(member, { issue: 'invalid', expected })
 }
 
-// As RFC 3986 writes it, with nothing before the host, so that a browser goes where a person reads that it does.
+// RFC 3986 without user information, so that a browser goes to the host that a person reads.
 const uri =
   /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?(?:[/?](?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?(?:#(?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i
 
-/** The URL as it was sent. 422 for anything but an absolute https URL. */
+/** Returns the URL unchanged. 422 unless it is an absolute https URL; test services can also use http. */
 export function checkedServiceUrl(text: string, member: FieldMember): string {
   if (text.length <= serviceBounds.url && isUrl(text, member.environment)) return text
   const schemes = member.environment === 'test' ? 'http or https' : 'https'
   const expected = `an absolute ${schemes} URL of at most ${serviceBounds.url} characters, percent-encoded, without a user name`
-  throw refusedMember(member, { issue: 'invalid', expected })
+  throw invalidMember(member, { issue: 'invalid', expected })
 }
 
-// http is for the test environment, because developers run services on their own machines.
+// Test services can use http, because developers run them locally.
 function isUrl(text: string, environment: Environment): boolean {
   const host = uri.exec(text)?.[1]?.toLowerCase()
   const url = URL.parse(text)
   if (host === undefined || url === null) return false
-  // The host has to be written as it is reached. That excludes 127.1, and digits of other scripts.
+  // The host must be written in its normalized form, which excludes 127.1 and digits of other scripts.
   if (url.hostname !== host) return false
   return url.protocol === 'https:' || environment === 'test'
 }

@@ -1,40 +1,47 @@
 import { checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { envNameProblem } from '../../../infra/wire/gate.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
-import { type FieldRules, refusedMember } from './fields.ts'
-import { looksLike, readsAnywhere } from './look-alikes.ts'
-import { claimsVerification, hasMark, hasUnseen, isOfOneWriting, pilesMarks } from './names.ts'
+import { type FieldRules, invalidMember } from './fields.ts'
+import { containsLookAlike, looksLike } from './look-alikes.ts'
+import {
+  claimsVerification,
+  hasInvisibleCharacters,
+  hasStackedMarks,
+  hasVerificationMark,
+  isSingleScript,
+} from './names.ts'
 import type { ServiceFields } from './schemas.ts'
-import { wellKnownLike } from './well-known.ts'
+import { findImpersonatedName } from './well-known.ts'
 
-interface Known extends Pick<FieldRules, 'parameterSet'> {
-  /** What the service has already, which stays. */
+interface Context extends Pick<FieldRules, 'parameterSet'> {
+  /** Current definition. Its values stay allowed. */
   registered?: GateServiceDefinition
-  /** What variables begin with that are the service's own, where that is verified. */
+  /** Verified prefix of the service's variables. */
   prefix?: string | null
   verifiedDomain?: string | null
-  /** Names of services of others that the operator has verified. */
+  /** Names of other organizations' services that the operator verified. */
   verifiedNames?: readonly string[]
 }
 
-/** ApiError 422 naming the members that are new to the service and that no service may have. */
+/** ApiError 422 naming new values that no service may have: misleading names, critical variables, hidden characters. */
 export function refuseForbidden(
   { name, description, env_vars, branding }: ServiceFields | Partial<GateServiceDefinition>,
-  known: Known,
+  context: Context,
 ): void {
-  const before = known.registered
-  const keys = new Set(before?.env_vars.map(({ key }) => key))
-  const labels = new Set(before?.env_vars.map(({ name: label }) => label))
+  const { registered } = context
+  const keys = new Set(registered?.env_vars.map(({ key }) => key))
+  const labels = new Set(registered?.env_vars.map(({ name: label }) => label))
   const drawing = branding?.ascii_art ?? undefined
   checkPresent<Record<'name' | 'description' | 'keys' | 'labels' | 'drawing', unknown>>({
-    name: name !== undefined && name !== before?.name && (() => refuseMisleading(name, known)),
+    name:
+      name !== undefined && name !== registered?.name && (() => refuseMisleading(name, context)),
     description:
       description !== undefined &&
-      description !== before?.description &&
-      (() => refuse(description, 'description', known, odd)),
+      description !== registered?.description &&
+      (() => refuse(description, 'description', context, textRules)),
     keys:
       env_vars &&
-      (() => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseKey(key, i, known))),
+      (() => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseKey(key, i, context))),
     labels:
       env_vars &&
       (() =>
@@ -42,20 +49,20 @@ export function refuseForbidden(
           env_vars,
           ({ name: label }, i) =>
             !labels.has(label) &&
-            refuse(label, `env_vars.${i}.name`, known, [...odd, verification]),
+            refuse(label, `env_vars.${i}.name`, context, [...textRules, verification]),
         )),
     drawing:
       drawing !== undefined &&
-      drawing !== before?.branding.ascii_art &&
-      (() => refuse(drawing, 'branding.ascii_art', known, [marks])),
+      drawing !== registered?.branding.ascii_art &&
+      (() => refuse(drawing, 'branding.ascii_art', context, [marks])),
   })
 }
 
-function refuseKey(key: string, index: number, { parameterSet, prefix }: Known): void {
+function refuseKey(key: string, index: number, { parameterSet, prefix }: Context): void {
   const problem = envNameProblem(key, { prefix })
   if (problem === undefined) return
   const expected = allowedInstead[problem]
-  throw refusedMember(
+  throw invalidMember(
     { field: `env_vars.${index}.key`, parameterSet },
     { issue: 'not_allowed', expected },
   )
@@ -69,7 +76,6 @@ const allowedInstead = {
   gate_managed: 'a variable that Gate does not set itself',
 } as const
 
-/** What is wrong with a text where `isBroken`, and what is allowed instead. */
 interface TextRule {
   isBroken: (text: string) => boolean
   issue: 'invalid' | 'not_allowed'
@@ -77,17 +83,17 @@ interface TextRule {
 }
 
 const marks: TextRule = {
-  isBroken: hasMark,
+  isBroken: hasVerificationMark,
   issue: 'not_allowed',
   expected: 'no check mark and no shield',
 }
-const odd: TextRule[] = [
+const textRules: TextRule[] = [
   marks,
-  { isBroken: hasUnseen, issue: 'invalid', expected: 'no invisible characters' },
-  { isBroken: pilesMarks, issue: 'invalid', expected: 'at most two combining marks in a row' },
+  { isBroken: hasInvisibleCharacters, issue: 'invalid', expected: 'no invisible characters' },
+  { isBroken: hasStackedMarks, issue: 'invalid', expected: 'at most two combining marks in a row' },
 ]
 const scripts: TextRule = {
-  isBroken: (text) => !isOfOneWriting(text),
+  isBroken: (text) => !isSingleScript(text),
   issue: 'invalid',
   expected: 'letters of one script, or of scripts that are written together',
 }
@@ -98,33 +104,33 @@ const verification: TextRule = {
     'neither "verified" nor "official", in whatever letters: the page says what is verified',
 }
 
-/** Refuses the text by the first rule that it breaks. */
-function refuse(text: string, field: string, { parameterSet }: Known, rules: TextRule[]): void {
+/** ApiError 422 for the first rule that the text breaks. */
+function refuse(text: string, field: string, { parameterSet }: Context, rules: TextRule[]): void {
   const broken = rules.find(({ isBroken }) => isBroken(text))
   if (!broken) return
-  throw refusedMember({ field, parameterSet }, { issue: broken.issue, expected: broken.expected })
+  throw invalidMember({ field, parameterSet }, { issue: broken.issue, expected: broken.expected })
 }
 
-function refuseMisleading(name: string, known: Known): void {
-  refuse(name, 'name', known, [...odd, scripts, verification])
-  const expected = takenFor(name, known)
+function refuseMisleading(name: string, context: Context): void {
+  refuse(name, 'name', context, [...textRules, scripts, verification])
+  const expected = impersonationProblem(name, context)
   if (expected === undefined) return
-  throw refusedMember(
-    { field: 'name', parameterSet: known.parameterSet },
+  throw invalidMember(
+    { field: 'name', parameterSet: context.parameterSet },
     { issue: 'not_allowed', expected },
   )
 }
 
-function takenFor(
+function impersonationProblem(
   name: string,
-  { verifiedDomain = null, verifiedNames = [] }: Known,
+  { verifiedDomain = null, verifiedNames = [] }: Context,
 ): string | undefined {
-  if (readsAnywhere(name, 'Tidegate')) return 'a name that is not Tidegate'
-  if (verifiedNames.some((other) => looksLike(name, other)))
+  if (containsLookAlike(name, 'Tidegate')) return 'a name that is not Tidegate'
+  if (verifiedNames.some((verifiedName) => looksLike(name, verifiedName)))
     return 'a name that does not look like that of a verified service'
-  const known = wellKnownLike(name, verifiedDomain)
+  const wellKnown = findImpersonatedName(name, verifiedDomain)
   return (
-    known &&
-    `a name that is not taken for ${known}, unless a domain of theirs is verified for this service`
+    wellKnown &&
+    `a name that is not taken for ${wellKnown}, unless a domain of theirs is verified for this service`
   )
 }

@@ -1,21 +1,23 @@
+// Detection of names that look alike, by the confusable skeletons of UTS 39.
+
 import unhomoglyph from 'unhomoglyph'
 
 const basicLetters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
-// Letters that UTS 39 maps to nothing, and that people read as capitals.
+// Letters that UTS 39 does not map, although people read them as capitals.
 const smallCapitals = [...'ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡXʏᴢ']
-// Where the letters A to Z begin in circles, in squares and as halves of flags.
+// First code points of A to Z in circles, in squares, and as regional indicators.
 const enclosedLetters = [0x1f150, 0x1f170, 0x1f1e6]
 
 const capitals = new Map<string, string>([
   ...basicLetters.map((letter, i): [string, string] => [smallCapitals[i] ?? letter, letter]),
-  ...enclosedLetters.flatMap((from) =>
-    basicLetters.map((letter, i): [string, string] => [String.fromCodePoint(from + i), letter]),
+  ...enclosedLetters.flatMap((first) =>
+    basicLetters.map((letter, i): [string, string] => [String.fromCodePoint(first + i), letter]),
   ),
 ])
 
 /**
- * The skeleton of UTS 39, section 4: texts that look the same have the same. The marks of Latin letters are left out,
- * because people read over those.
+ * Returns the skeleton of UTS 39, section 4, which is equal for texts that look alike. Drops the accents of Latin
+ * letters, because people overlook them.
  */
 function skeleton(text: string): string {
   const visible = text.normalize('NFD').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
@@ -24,52 +26,54 @@ function skeleton(text: string): string {
     .replace(/[[\p{M}&&\p{sc=Inherited}]--[\u3099\u309a]]/gv, '')
 }
 
-/** The words of a text in each form in which it may look like another: as it is, in small letters, in capitals. */
-function looksOf(text: string): string[][] {
+/** Returns the words of the text's skeletons: as it is, in lower case, and in upper case. */
+function skeletonsOf(text: string): string[][] {
   const plain = Array.from(text.normalize('NFKC'), (letter) => capitals.get(letter) ?? letter).join(
     '',
   )
   const forms = [plain, plain.toLowerCase(), plain.toUpperCase()]
-  // A capital i is a small L to the skeleton, and a small i is neither.
-  const seen = forms.map((form) => skeleton(form).toLowerCase().replaceAll('l', 'i'))
-  const looks = seen.map((form) => form.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])
-  return [...new Map(looks.map((words) => [words.join(' '), words])).values()]
+  // UTS 39 maps I to l, but leaves i as it is.
+  const skeletons = forms.map((form) => skeleton(form).toLowerCase().replaceAll('l', 'i'))
+  const split = skeletons.map((form) => form.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])
+  return [...new Map(split.map((words) => [words.join(' '), words])).values()]
 }
 
-const joined = (words: readonly string[]) => words.join('')
+const join = (words: readonly string[]) => words.join('')
 
-/** Whether some form of the text has to some form of the other the relation that `fits` says. */
-function reads(
+/** Returns true if `matches` holds for a skeleton of the text (words) and one of the name (words joined). */
+function matchesAnySkeleton(
   text: string,
-  other: string,
-  fits: (words: string[], other: string) => boolean,
+  name: string,
+  matches: (words: string[], name: string) => boolean,
 ): boolean {
-  const others = looksOf(other).map(joined)
-  return looksOf(text).some((words) => others.some((part) => fits(words, part)))
+  const nameSkeletons = skeletonsOf(name).map(join)
+  return skeletonsOf(text).some((words) => nameSkeletons.some((form) => matches(words, form)))
 }
 
-/** Whether both texts look the same, whatever stands between their letters. */
-export const looksLike = (text: string, other: string) =>
-  reads(text, other, (words, part) => joined(words) === part)
+/** Returns true if both look alike, ignoring spaces and punctuation. */
+export const looksLike = (text: string, name: string) =>
+  matchesAnySkeleton(text, name, (words, form) => join(words) === form)
 
-/** Whether the other text can be read in it, be it across words. */
-export const readsAnywhere = (text: string, other: string) =>
-  reads(text, other, (words, part) => joined(words).includes(part))
+/** Returns true if the text contains a look-alike of the name, even across word boundaries. */
+export const containsLookAlike = (text: string, name: string) =>
+  matchesAnySkeleton(text, name, (words, form) => join(words).includes(form))
 
-/** Whether the other text can be read in it as words of its own, or inside one of its words. */
-export const readsAsWords = (text: string, other: string) =>
-  reads(
+/** Returns true if the text contains a look-alike of the name as whole words, or inside one word. */
+export const containsWordsLike = (text: string, name: string) =>
+  matchesAnySkeleton(
     text,
-    other,
-    (words, part) => runsOf(words).includes(part) || words.some((word) => word.includes(part)),
+    name,
+    (words, form) => wordRuns(words).includes(form) || words.some((word) => word.includes(form)),
   )
 
-/** Whether it begins with the other text, as words. */
-export const beginsLike = (text: string, other: string) =>
-  reads(text, other, (words, part) => words.some((_, i) => joined(words.slice(0, i + 1)) === part))
+/** Returns true if the first words of the text look like the name. */
+export const startsWithWordsLike = (text: string, name: string) =>
+  matchesAnySkeleton(text, name, (words, form) =>
+    words.some((_, i) => join(words.slice(0, i + 1)) === form),
+  )
 
-function runsOf(words: readonly string[]): string[] {
-  return words.flatMap((_, from) =>
-    words.slice(from).map((_, i) => joined(words.slice(from, from + i + 1))),
+function wordRuns(words: readonly string[]): string[] {
+  return words.flatMap((_, start) =>
+    words.slice(start).map((_, i) => join(words.slice(start, start + i + 1))),
   )
 }

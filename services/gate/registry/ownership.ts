@@ -12,19 +12,19 @@ import {
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { GateEnvVar } from '../../../schemas/events.ts'
 import type { DomainReader } from '../context.ts'
-import { ownPrefix } from './well-known.ts'
+import { ownablePrefix } from './well-known.ts'
 
 /**
- * The registrable domain by the public suffix list, such as `my-app.co.uk` of https://www.my-app.co.uk, and its label,
- * `my-app`. null for an address, and for a name under which anybody may have one.
+ * Returns the registrable domain by the public suffix list, such as `my-app.co.uk` for https://www.my-app.co.uk, and
+ * its label, `my-app`. null for an IP address and for a public suffix.
  */
 export function domainOf(website: string): { domain: string; label: string } | null {
   const { domain, domainWithoutSuffix: label } = parse(website, { allowPrivateDomains: true })
   return domain && label ? { domain, label } : null
 }
 
-/** What variables begin with that are the service's own, by the name of its verified domain. null = not verified. */
-export function ownedPrefix({
+/** Returns the variable prefix that the service owns through its verified domain; null if nothing is verified. */
+export function verifiedPrefix({
   id,
   verified,
   verified_domain,
@@ -32,32 +32,31 @@ export function ownedPrefix({
 }: Pick<GateServiceRow, 'id' | 'verified' | 'verified_domain' | 'definition'>): string | null {
   if (id === systemServiceId) return envPrefixOf(id)
   if (!verified && verified_domain === null) return null
-  const found = domainOf(
-    verified_domain === null ? definition.website : `https://${verified_domain}`,
-  )
-  // A service of this machine has no domain, so the operator verified its id.
-  return found ? ownPrefix(found.label, found.domain) : ownPrefix(id, null)
+  const website = verified_domain === null ? definition.website : `https://${verified_domain}`
+  // A local service has no domain, so the operator verified its id.
+  const { label, domain } = domainOf(website) ?? { label: id, domain: null }
+  return ownablePrefix(label, domain)
 }
 
 /**
- * Who owns a variable. verified: under the name that is verified, or Gate's own; service: named after the service's id;
- * refused: no tool writes it.
+ * Ownership of a variable. verified: has the verified prefix, or belongs to Gate; service: has the service id as
+ * prefix; refused: must never be written to an env file; other: any other name.
  */
 type VariableGroup = 'verified' | 'service' | 'other' | 'refused'
 
-/** What whoever signs up for the service gets, with the agent token. */
+/** Returns the variables that a signup for the service gets, including the agent token. */
 export function variablesOf(
   service: Omit<GateServiceRow, 'organization_id'>,
 ): (GateEnvVar & { group: VariableGroup })[] {
   const { env_vars, dashboard_login_url } = service.definition
-  const prefix = ownedPrefix(service)
-  const own = env_vars.map((variable) => ({
+  const prefix = verifiedPrefix(service)
+  const vars = env_vars.map((variable) => ({
     ...variable,
     group: groupOf(variable.key, service.id, prefix),
   }))
-  if (dashboard_login_url === null) return own
+  if (dashboard_login_url === null) return vars
   const name = 'Agent token: asks for dashboard logins. You approve each.'
-  return [...own, { key: agentTokenEnvName(service.id), name, secret: true, group: 'verified' }]
+  return [...vars, { key: agentTokenEnvName(service.id), name, secret: true, group: 'verified' }]
 }
 
 function groupOf(key: string, serviceId: string, prefix: string | null): VariableGroup {
@@ -72,7 +71,7 @@ export interface DomainClaim {
   domain: string
 }
 
-/** What the holder of a domain publishes. A token is good for one organization, service and domain. */
+/** Returns the records that prove control of the domain. A token is valid for one organization, service and domain. */
 export function domainChallenge(keyring: Keyring, claim: DomainClaim) {
   const [token] = challengeTokens(keyring, claim)
   return {
@@ -83,7 +82,7 @@ export function domainChallenge(keyring: Keyring, claim: DomainClaim) {
 
 const txtValue = (token: string) => `tidegate-verification=${token}`
 
-// Under each master key, the current first, so that a record stays good when a new key is put in front.
+// Returns the token under each master key, current first, so that a published record stays valid after key rotation.
 function challengeTokens({ current, all }: Keyring, claim: DomainClaim): [string, ...string[]] {
   const text = JSON.stringify([claim.organizationId, claim.serviceId, claim.domain])
   const token = (key: Keyring['current']) =>
@@ -91,7 +90,7 @@ function challengeTokens({ current, all }: Keyring, claim: DomainClaim): [string
   return [token(current), ...all.filter(({ id }) => id !== current.id).map(token)]
 }
 
-/** Where the domain has the challenge; undefined where it has none. */
+/** Looks up the challenge, and returns where the domain has it; undefined if nowhere. */
 export async function findProof(
   reader: DomainReader,
   keyring: Keyring,

@@ -4,30 +4,32 @@ import { systemServiceId } from '../../../infra/wire/gate.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
-import { isServiceId, unset } from './fields.ts'
-import { ownedPrefix } from './ownership.ts'
+import { defaults, isServiceId } from './fields.ts'
+import { verifiedPrefix } from './ownership.ts'
 
 export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & {
   organization_id: string | null
 }
 
-/** Which service, and the address of this server, which is that of the built-in one. */
-interface Named {
+interface ServiceRef {
   serviceId: string
+  /** URL of this server, for the built-in service. */
   publicUrl: string
 }
 
-/** Also a disabled or hidden service, because a session stays usable after its service is disabled. */
-export async function findRegistered(db: Db, named: Named): Promise<RegisteredService | undefined> {
-  const { serviceId, publicUrl } = named
+/** Returns the service, even if disabled or hidden, because its sessions stay usable. */
+export async function findRegistered(
+  db: Db,
+  { serviceId, publicUrl }: ServiceRef,
+): Promise<RegisteredService | undefined> {
   if (serviceId === systemServiceId) return systemService(publicUrl)
   return isServiceId(serviceId) ? findService(db, serviceId) : undefined
 }
 
-/** A service that is known to exist, as that of a session is. 503 while it is not readable. */
-export async function serviceOf(db: Db, named: Named): Promise<RegisteredService> {
-  const service = await findRegistered(db, named)
-  if (!service) throw unavailable(new Error(`the service ${named.serviceId} is not readable`))
+/** Returns a service that must exist, such as that of a session. 503 while it is not readable. */
+export async function requireRegistered(db: Db, ref: ServiceRef): Promise<RegisteredService> {
+  const service = await findRegistered(db, ref)
+  if (!service) throw unavailable(new Error(`the service ${ref.serviceId} is not readable`))
   return service
 }
 
@@ -36,17 +38,17 @@ export function requireOpenService(service: RegisteredService | undefined): Regi
   throw new ApiError('request.not_found', { message: 'No such service takes signups.' })
 }
 
-/** 404 unless anyone may sign up for the service and its organization is active. */
-export async function findOpenService(db: Db, named: Named): Promise<RegisteredService> {
-  const service = await findRegistered(db, named)
+/** Returns the service. 404 unless it is active and discoverable, and its organization is active. */
+export async function findOpenService(db: Db, ref: ServiceRef): Promise<RegisteredService> {
+  const service = await findRegistered(db, ref)
   const owner = service?.organization_id ?? null
-  const isServed = owner === null || (await findOrganization(db, owner))?.status === 'active'
-  return requireOpenService(isServed ? service : undefined)
+  const isOwnerActive = owner === null || (await findOrganization(db, owner))?.status === 'active'
+  return requireOpenService(isOwnerActive ? service : undefined)
 }
 
-const since = Date.UTC(2026, 10, 21)
+const systemServiceCreatedAt = Date.UTC(2026, 10, 21)
 
-/** Who signs up for it gets an organization of this server, with its keys. */
+/** Returns the built-in service: a signup for it gets an organization on this server, with API keys. */
 export function systemService(publicUrl: string): RegisteredService {
   return {
     id: systemServiceId,
@@ -56,7 +58,7 @@ export function systemService(publicUrl: string): RegisteredService {
     verified: true,
     verified_domain: null,
     definition: {
-      ...unset,
+      ...defaults,
       name: 'Tidegate',
       description:
         'Scores sessions for automation and fraud, and lets agents sign up with consent.',
@@ -71,16 +73,16 @@ export function systemService(publicUrl: string): RegisteredService {
         { name: 'Publishable key for tests', key: 'TIDEGATE_TEST_PUBLISHABLE_KEY', secret: false },
         { name: 'Secret key for tests', key: 'TIDEGATE_TEST_SECRET_KEY', secret: true },
       ],
-      branding: { ...unset.branding, logo_url: `${publicUrl}/assets/mark.svg` },
+      branding: { ...defaults.branding, logo_url: `${publicUrl}/assets/mark.svg` },
     },
-    created_at: since,
-    updated_at: since,
+    created_at: systemServiceCreatedAt,
+    updated_at: systemServiceCreatedAt,
   }
 }
 
 export function registryEntryJson(service: RegisteredService) {
   const { id, status, verified, verified_domain, definition } = service
-  const env_prefix = ownedPrefix(service)
+  const env_prefix = verifiedPrefix(service)
   const { discoverable, name, description, website, env_vars, sdks } = definition
   const { branding, consent, dashboard_login_url, docs_url } = definition
   return {
@@ -94,8 +96,8 @@ export function registryEntryJson(service: RegisteredService) {
     env_vars,
     docs_url: docs_url ?? website,
     sdks,
-    branding: { ...present(branding), verified },
-    consent: present(consent),
+    branding: { ...withoutNulls(branding), verified },
+    consent: withoutNulls(consent),
     ...(definition.claim_required && { claim_required: true }),
     ...(definition.minimum_verdict === 'human' && { minimum_verdict: 'human' as const }),
     ...(verified_domain !== null && { verified_domain }),
@@ -113,7 +115,7 @@ export function managedServiceJson(service: GateServiceRow) {
   }
 }
 
-function present<T extends object>(members: T): Partial<T> {
+function withoutNulls<T extends object>(members: T): Partial<T> {
   const set: Partial<T> = { ...members }
   for (const name in set) if (set[name] === null) delete set[name]
   return set

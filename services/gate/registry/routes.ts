@@ -3,10 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { matchesEtag } from '../../../infra/http/pages.ts'
-import { refusingOffset } from '../../../infra/http/pagination.ts'
+import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { seldom } from '../../../infra/timing.ts'
+import { cachedFor } from '../../../infra/timing.ts'
 import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import {
@@ -31,11 +31,14 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void
     auth: [],
     operationId: 'listGateRegistryServices',
     tag: 'Gate',
-    summary: 'List the services that agents can sign up for, by id',
+    summary: 'List registered services',
     description:
-      'All that are active and discoverable and of active organizations, the built-in one of this server among them. The ETag is another when one of them is; with it in If-None-Match an unchanged list is not sent again.',
-    before: refusingOffset('the list is one page'),
-    answers: { 200: completeList(registryEntrySchema), 304: z.null().describe('As it was.') },
+      'Needs no key. Returns all services that agents can sign up for, ordered by id: active, discoverable and owned by an active organization, plus the built-in service of this server. Send the ETag in `If-None-Match` to get 304 while the list is unchanged.',
+    before: createOffsetCheck('the list is one page'),
+    answers: {
+      200: completeList(registryEntrySchema),
+      304: z.null().describe('Unchanged since the given ETag.'),
+    },
     errors: [422],
     async run(request, { reply }) {
       const { data, etag } = await list()
@@ -53,7 +56,8 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void 
     auth: [],
     operationId: 'getGateRegistryService',
     tag: 'Gate',
-    summary: 'Get a service that agents can sign up for',
+    summary: 'Retrieve a registered service',
+    description: 'Needs no key. 404 unless agents can sign up for the service.',
     params: serviceParams,
     answers: { 200: single(registryEntrySchema) },
     errors: [404, 422],
@@ -65,12 +69,12 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void 
 
 interface RegistryList {
   version: string
-  /** A JSON array of the entries, by id. */
+  /** JSON array of the entries, ordered by id. */
   data: string
   etag: string
 }
 
-/** Reads the list again only when its version changed, once for all concurrent requests. */
+/** Returns a reader that caches the list by its version. Concurrent requests share one query. */
 export function createRegistryList(db: Db, publicUrl: string): () => Promise<RegistryList> {
   let cached: RegistryList | undefined
 
@@ -80,12 +84,12 @@ export function createRegistryList(db: Db, publicUrl: string): () => Promise<Reg
     return cached
   }
 
-  const readShared = seldom(0, read)
+  const readShared = cachedFor(0, read)
   return async () => {
     const version = await registryVersion(db)
     if (cached?.version === version) return cached
     const shared = await readShared()
-    // A reading that began before this request may be of an earlier state.
+    // A shared query that began before this request may have an older version.
     return shared.version === version ? shared : read()
   }
 }
@@ -93,9 +97,9 @@ export function createRegistryList(db: Db, publicUrl: string): () => Promise<Reg
 function renderList(services: RegisteredService[]): Pick<RegistryList, 'data' | 'etag'> {
   const data = JSON.stringify(services.toSorted(byId).map(registryEntryJson))
   const hash = createHash('sha256').update(data).digest('base64url').slice(0, 22)
-  // Weak: each answer has a request id of its own.
+  // Weak, because each response has its own request id.
   return { data, etag: `W/"${hash}"` }
 }
 
-// As Postgres does it, which sorts by code points; ids are ASCII.
+// Sorts by code points, as Postgres does; ids are ASCII.
 const byId = (a: RegisteredService, b: RegisteredService): number => (a.id < b.id ? -1 : 1)

@@ -2,15 +2,17 @@ import { z } from 'zod'
 import { atLeastOne, meta, timestamp } from '../../../infra/http/schemas.ts'
 import { serviceBounds } from './fields.ts'
 
-/** For the description: deciders check more, and no service has a malformed id. */
+/** Describes the id without checking it: `checkedServiceId` does, and a malformed id simply matches no service. */
 export const serviceIdSchema = z
   .string()
   .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$' })
-  .describe('3-32 lower-case letters, digits, - and _, with a letter or digit at both ends.')
+  .describe(
+    '3 to 32 lower-case letters, digits, `-` and `_`, starting and ending with a letter or digit.',
+  )
 
 export const serviceParams = z.object({ serviceId: serviceIdSchema })
 
-// Lengths and forms are for the description; the deciders check them.
+// Lengths and formats only describe the fields; definition.ts checks them.
 const text = (maxLength: number) => z.string().meta({ minLength: 1, maxLength })
 const url = z.string().meta({ format: 'uri', maxLength: serviceBounds.url })
 const color = z
@@ -20,17 +22,17 @@ const webhookEndpointId = z
   .string()
   .meta({ pattern: '^we_[0-9a-f]{32}$' })
   .describe(
-    'A webhook endpoint of the same organization and environment, active and subscribed to gate.session.approved.',
+    'Webhook endpoint for approvals. It must belong to the same organization and environment, be active, and be subscribed to `gate.session.approved`.',
   )
 
 const envVar = z
   .strictObject({
-    name: text(serviceBounds.envVarName).describe('For people.'),
+    name: text(serviceBounds.envVarName).describe('Name to show to people.'),
     key: z
       .string()
       .meta({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' })
       .describe(
-        'Each once, in whatever case. Not a variable that decides what a process runs, nor one of Gate.',
+        'Variable name, unique regardless of case. Variables that control what a process runs and those of Gate are refused.',
       ),
     secret: z.boolean(),
   })
@@ -58,29 +60,31 @@ const consent = z
   .strictObject({ terms_url: url.optional(), privacy_url: url.optional() })
   .meta({ id: 'GateConsentConfig' })
 
-const docsUrl = 'Default: the website.'
+const docsUrl = 'Documentation for agents. Default: the website.'
 const loginUrl =
-  'Where the dashboard takes a login code. Without it there are neither logins nor agent tokens.'
+  'Dashboard page that accepts a login code. Without it, the service gets no dashboard logins and no agent tokens.'
 const claimRequired = z
   .boolean()
   .describe(
-    'Whether every approval of a signup waits until the agent has told the code that the consent page shows. Agents that cannot are refused.',
+    'If true, every signup must be claimed: after the approval, the agent has to send the code that the consent page shows. Signups by agents without support are refused.',
   )
 const minimumVerdict = z
   .enum(['inconclusive', 'human'])
-  .describe('What the browser that approves has to be taken for, at least.')
+  .describe('Lowest verdict of the approving browser that is accepted.')
 const writable = {
   name: text(serviceBounds.name),
   description: text(serviceBounds.description).describe(
     `At most ${serviceBounds.descriptionLines} lines.`,
   ),
   website: url.describe(
-    'URLs are absolute, https and without a user name; in the test environment http, too.',
+    'Website of the service. All URLs must be absolute, `https` and without a user name; the test environment also accepts `http`.',
   ),
   discoverable: z
     .boolean()
     .optional()
-    .describe('Whether agents can sign up for it and the registry lists it. Default: false.'),
+    .describe(
+      'If true, the registry lists the service and agents can sign up for it. Default: false.',
+    ),
   webhook_endpoint_id: webhookEndpointId,
   dashboard_login_url: url.optional().describe(loginUrl),
   docs_url: url.optional().describe(docsUrl),
@@ -88,9 +92,9 @@ const writable = {
     .array(envVar)
     .meta({ maxItems: serviceBounds.envVars })
     .optional()
-    .describe('The variables that whoever signs up gets.'),
+    .describe('Variables delivered with a signup.'),
   sdks: z.array(sdk).meta({ maxItems: serviceBounds.sdks }).optional(),
-  // Not `verified`, which is the operator's to say: only what is writable is taken.
+  // `verified` is missing on purpose: only the operator sets it.
   branding: z.strictObject(brandingFields).optional(),
   consent: consent.optional(),
   claim_required: claimRequired.optional(),
@@ -105,17 +109,16 @@ export const updateServiceBody = atLeastOne({
   description: writable.description.optional(),
   website: writable.website.optional(),
   webhook_endpoint_id: webhookEndpointId.optional(),
-  dashboard_login_url: url.nullable().optional().describe(`${loginUrl} null takes it away.`),
-  docs_url: url.nullable().optional().describe(`${docsUrl} null takes it away.`),
+  dashboard_login_url: url.nullable().optional().describe(`${loginUrl} Null removes it.`),
+  docs_url: url.nullable().optional().describe(`${docsUrl} Null removes it.`),
 })
 
-/** The members of a change, whatever else there is. */
+/** Writable members without the rule that a change must have at least one. */
 export const serviceFields = z.object(updateServiceBody.shape)
 /** undefined = unchanged, null = cleared. */
 export type ServiceFields = z.output<typeof serviceFields>
 
-const prefixText =
-  'What variables begin with that are the service’s own, such as ACME_ of acme.dev.'
+const prefixText = 'Prefix of variables that belong to the service, such as `ACME_` for acme.dev.'
 
 const publicMembers = {
   status: z.enum(['active', 'disabled']),
@@ -133,7 +136,7 @@ const publicMembers = {
       verified: z
         .boolean()
         .describe(
-          'The operator vouches for its name, website and logo; a change of one of them ends that.',
+          'True if the operator verified the name, website and logo. Changing one of them ends the verification.',
         ),
     })
     .meta({ id: 'GateBranding' }),
@@ -144,12 +147,12 @@ const publicMembers = {
     .string()
     .optional()
     .describe(
-      'The registrable domain of the website, where the service has shown that it holds it.',
+      'Registrable domain of the website, if the service has verified that it controls it.',
     ),
   env_prefix: z
     .string()
     .optional()
-    .describe(`${prefixText} Only where the domain or the service is verified.`),
+    .describe(`${prefixText} Present if the domain or the service is verified.`),
 }
 
 export const registryEntrySchema = z
@@ -175,21 +178,24 @@ export const serviceDomainSchema = z
       .string()
       .nullable()
       .describe(
-        'The registrable domain of the website, by the public suffix list; null where it has none.',
+        'Registrable domain of the website by the public suffix list; null if it has none.',
       ),
     verified: z.boolean(),
-    env_prefix: z.string().nullable().describe(`${prefixText} null where nothing is verified.`),
+    env_prefix: z
+      .string()
+      .nullable()
+      .describe(`${prefixText} Null unless the domain or the service is verified.`),
     challenge: z
       .strictObject({
         dns: z.strictObject({ name: z.string(), type: z.literal('TXT'), value: z.string() }),
         file: z.strictObject({
           url: z.string(),
-          content: z.string().describe('One of its lines.'),
+          content: z.string().describe('Line that the file must contain.'),
         }),
       })
       .nullable()
       .describe(
-        'One of both is enough. It is good for this organization, service and domain alone.',
+        'Publish either one. Valid only for this organization, service and domain. Null if the website has no registrable domain.',
       ),
   })
   .meta({ id: 'GateServiceDomain' })

@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { checkPresent } from '../../../infra/errors/check-all.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
-import { refusingOffset } from '../../../infra/http/pagination.ts'
+import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { single } from '../../../infra/http/schemas.ts'
-import { fittingCheck } from '../../../infra/http/validation.ts'
+import { validMembersCheck } from '../../../infra/http/validation.ts'
 import { findService, listServices } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { gateRoute } from '../requests.ts'
 import { changeService, createService, disableService } from './commands.ts'
-import { noSuchService, type ServicePath, serviceFor } from './decide.ts'
+import { noSuchService, requireOwned, type ServicePath } from './decide.ts'
 import { checkedDefinition } from './definition.ts'
 import { checkedServiceId, isServiceId } from './fields.ts'
 import { refuseForbidden } from './forbidden.ts'
@@ -25,9 +25,9 @@ import {
 } from './schemas.ts'
 
 const path = '/v1/gate/services'
-const onePath = `${path}/:serviceId` as const
-const reads = 'Requires the `gate:services:read` secret-key scope.'
-const manages = 'Requires the `gate:services:manage` secret-key scope.'
+const itemPath = `${path}/:serviceId` as const
+const requiresRead = 'Requires the `gate:services:read` secret-key scope.'
+const requiresManage = 'Requires the `gate:services:manage` secret-key scope.'
 
 export function serviceRoutes(app: FastifyInstance, context: GateContext): void {
   listRoute(app, context)
@@ -43,10 +43,9 @@ function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
     auth: auth.requireSecret('gate:services:read'),
     operationId: 'listManagedGateServices',
     tag: 'Gate',
-    summary:
-      "List the organization's Gate services in the key's environment, newest first, disabled ones too",
-    description: reads,
-    before: refusingOffset('the list is one page'),
+    summary: 'List Gate services',
+    description: `${requiresRead} Returns all services of the organization in the key's environment on one page, newest first, including disabled ones.`,
+    before: createOffsetCheck('the list is one page'),
     answers: { 200: completeList(managedServiceSchema) },
     errors: [422],
     async run(request) {
@@ -63,11 +62,11 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     route: `POST ${path}`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'createManagedGateService',
-    summary: 'Register a Gate service, active from the start',
-    description: `${manages} The service is of the calling key's environment. An organization has at most five, in both environments together and disabled ones included; an id is given once in the whole installation, and so is the variable of its agent tokens: acme-mail and acme_mail share one. What it says of itself is at most 16 KiB of JSON.`,
+    summary: 'Register a Gate service',
+    description: `${requiresManage} The service is active from the start and belongs to the calling key's environment. An organization can have five services in both environments together, including disabled ones, of at most 16 KiB of JSON each. Ids are unique across the server and never reused; ids that differ only in runs of - and _, such as acme-mail and acme_mail, count as equal.`,
     body: createServiceBody,
     parameterSet,
-    checkFitting: fittingCheck(
+    checkValidMembers: validMembersCheck(
       z.object(createServiceBody.shape).partial(),
       ({ id, ...fields }, request) => {
         const rules = { environment: auth.scope(request).environment, parameterSet } as const
@@ -84,7 +83,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
         const deps = depsOf(command, decideByKey(request))
         await createService(deps, { ...request.body, ...auth.scope(request) })
         const service = await findService(pool, request.body.id)
-        // Not a refusal: the service exists, and the same command will show it.
+        // Retryable: the service exists, and a repeat of the request will return it.
         if (!service) throw unavailable(new Error('the new service is not in the read model'))
         return answer({ data: managedServiceJson(service) })
       }),
@@ -93,16 +92,16 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
 
 function getRoute(app: FastifyInstance, context: GateContext): void {
   endpoint(app, {
-    route: `GET ${onePath}`,
+    route: `GET ${itemPath}`,
     auth: context.auth.requireSecret('gate:services:read'),
     operationId: 'getManagedGateService',
     tag: 'Gate',
-    summary: 'Get a Gate service of the organization',
-    description: reads,
+    summary: 'Retrieve a Gate service',
+    description: requiresRead,
     params: serviceParams,
     answers: { 200: single(managedServiceSchema) },
     errors: [404, 422],
-    run: (request) => serviceAnswer(context, servicePath(context, request)),
+    run: (request) => serviceResponse(context, servicePath(context, request)),
   })
 }
 
@@ -111,23 +110,23 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
   const parameterSet = 'gate_service_update'
   endpoint(app, {
     ...gateRoute,
-    route: `PATCH ${onePath}`,
+    route: `PATCH ${itemPath}`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'updateManagedGateService',
-    summary: 'Change a Gate service of the organization',
-    description: `${manages} Lists and objects replace what was there as a whole. A change of the name, the website or the logo ends the operator's verification. A disabled service cannot be changed.`,
+    summary: 'Update a Gate service',
+    description: `${requiresManage} Lists and objects are replaced as a whole. Changing the name, website or logo ends the operator's verification. A disabled service can't be changed.`,
     params: serviceParams,
     body: updateServiceBody,
     parameterSet,
-    checkFitting: fittingCheck(serviceFields, (fields, request) => {
+    checkValidMembers: validMembersCheck(serviceFields, (fields, request) => {
       checkedDefinition(fields, { environment: auth.scope(request).environment, parameterSet })
     }),
     answers: { 200: single(managedServiceSchema) },
     errors: [404, 409],
-    // A service of others is not found, whatever the body says.
+    // 404 for another organization's service takes precedence over 422 for the body.
     async before(request) {
       const service = servicePath(context, request)
-      serviceFor(await findService(pool, service.serviceId), service)
+      requireOwned(await findService(pool, service.serviceId), service)
     },
     async run(request) {
       const service = servicePath(context, request)
@@ -135,7 +134,7 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
         { ...context, decide: decideByKey(request) },
         { ...request.body, ...service },
       )
-      return serviceAnswer(context, service)
+      return serviceResponse(context, service)
     },
   })
 }
@@ -144,11 +143,11 @@ function disableRoute(app: FastifyInstance, context: GateContext): void {
   const { auth, decideByKey } = context
   endpoint(app, {
     ...gateRoute,
-    route: `DELETE ${onePath}`,
+    route: `DELETE ${itemPath}`,
     auth: auth.requireSecret('gate:services:manage'),
     operationId: 'disableManagedGateService',
-    summary: 'Disable a Gate service of the organization for good; its id stays taken',
-    description: `${manages} Nobody can sign up for it or log in to it any more; what has begun goes on.`,
+    summary: 'Disable a Gate service',
+    description: `${requiresManage} Permanent: the service can't be enabled again, and its id stays taken. New signups and logins are refused; pending ones continue.`,
     params: serviceParams,
     noBody: 'gate_service_disable',
     answers: { 200: single(managedServiceSchema) },
@@ -156,12 +155,12 @@ function disableRoute(app: FastifyInstance, context: GateContext): void {
     async run(request) {
       const service = servicePath(context, request)
       await disableService({ ...context, decide: decideByKey(request) }, service)
-      return serviceAnswer(context, service)
+      return serviceResponse(context, service)
     },
   })
 }
 
-/** 404 for what cannot be the id of a service. */
+/** 404 for a malformed id. */
 export function servicePath(
   { auth }: GateContext,
   request: FastifyRequest<{ Params: z.output<typeof serviceParams> }>,
@@ -171,6 +170,8 @@ export function servicePath(
   return { ...auth.scope(request), serviceId }
 }
 
-async function serviceAnswer({ pool }: GateContext, path: ServicePath) {
-  return { data: managedServiceJson(serviceFor(await findService(pool, path.serviceId), path)) }
+async function serviceResponse({ pool }: GateContext, path: ServicePath) {
+  return {
+    data: managedServiceJson(requireOwned(await findService(pool, path.serviceId), path)),
+  }
 }

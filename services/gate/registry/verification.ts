@@ -6,11 +6,17 @@ import {
   type NewEvent,
 } from '../../../infra/event-store/decide.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
-import { changeable, membersOf, type ServicePath, type ServiceState, serviceFor } from './decide.ts'
+import {
+  requireActive,
+  requireOwned,
+  type ServicePath,
+  type ServiceState,
+  serviceIds,
+} from './decide.ts'
 
 /**
- * No event when nothing changes. Disabled services can be verified, the built-in one cannot. Withdrawing ends the
- * verification of its domain, too. ApiError: 404 no organization has it.
+ * Verifies a service, or withdraws its verification together with that of its domain. No event if nothing changes.
+ * Disabled services can be verified, the built-in one cannot. ApiError: 404 no organization has the service.
  */
 export function decideVerification(
   service: GateServiceRow | undefined,
@@ -22,27 +28,28 @@ export function decideVerification(
       details: { fields: [{ name: 'service', issue: 'not_found' }] },
     })
   }
-  const isSo = verified ? service.verified : !service.verified && service.verified_domain === null
-  if (isSo) return []
+  const isWithdrawn = !service.verified && service.verified_domain === null
+  if (verified ? service.verified : isWithdrawn) return []
   const { id: serviceId, organization_id: organizationId, environment } = service
   const path = { serviceId, organizationId, environment }
+  const ids = serviceIds(path)
   const event = verified
-    ? ({ type: 'GateServiceVerified', data: { ...membersOf(path), verified_at: now } } as const)
-    : ({
-        type: 'GateServiceVerificationWithdrawn',
-        data: { ...membersOf(path), withdrawn_at: now },
-      } as const)
+    ? ({ type: 'GateServiceVerified', data: { ...ids, verified_at: now } } as const)
+    : ({ type: 'GateServiceVerificationWithdrawn', data: { ...ids, withdrawn_at: now } } as const)
   return [decidedEvent(event, { ...path, eventId, now })]
 }
 
 interface VerifyDomain extends ServicePath, NewEvent {
-  /** That of the service when its domain was read. */
+  /** Website of the service when the challenge was looked up. */
   website: string
   domain: string
   proof: 'dns' | 'file'
 }
 
-/** No event when it is verified. ApiError: 404 no such service, 403 not active, 409 disabled or another website meanwhile. */
+/**
+ * No event if the domain is already verified. ApiError: 404 no such service, 403 organization not active, 409 disabled
+ * or the website was changed meanwhile.
+ */
 export function decideDomainVerification(
   state: ServiceState,
   command: VerifyDomain,
@@ -52,12 +59,12 @@ export function decideDomainVerification(
   if (service.definition.website !== website)
     throw new ApiError('request.conflict', { message: 'The website was changed meanwhile.' })
   if (service.verified_domain === domain) return []
-  const data = { ...membersOf(command), domain, proof, verified_at: now }
+  const data = { ...serviceIds(command), domain, proof, verified_at: now }
   return [decidedEvent({ type: 'GateServiceDomainVerified', data }, command)]
 }
 
-/** The service whose domain may be verified. ApiError: 404 no such service, 403 organization not active, 409 disabled. */
+/** Returns the service. ApiError: 404 no such service, 403 organization not active, 409 disabled. */
 export function checkVerifiable(state: ServiceState, path: ServicePath): GateServiceRow {
   organizationFor(state.organization, 'key')
-  return changeable(serviceFor(state.service, path))
+  return requireActive(requireOwned(state.service, path))
 }

@@ -1,15 +1,15 @@
 import { envPrefixOf } from '../../../infra/wire/gate.ts'
-import { beginsLike, looksLike, readsAsWords } from './look-alikes.ts'
+import { containsWordsLike, looksLike, startsWithWordsLike } from './look-alikes.ts'
 
 interface WellKnown {
   name: string
-  /** Registrable domains of whoever has the name. */
+  /** Registrable domains of the owner of the name. */
   domains: readonly string[]
-  /** A word with other meanings, so that others may have it in the middle of their name. */
+  /** An everyday word: other services may have it in their names, but not at the beginning. */
   isWord: boolean
 }
 
-const known = (isWord: boolean, lines: string): WellKnown[] =>
+const parseNames = (isWord: boolean, lines: string): WellKnown[] =>
   lines
     .trim()
     .split('\n')
@@ -18,10 +18,10 @@ const known = (isWord: boolean, lines: string): WellKnown[] =>
       return { name: name.trim(), domains: domains.trim().split(' '), isWord }
     })
 
-// Names that agents and people hand keys to without a second thought. The list is not complete, so the consent page says
-// what is verified.
+// Names that agents and people would trust with keys. The list is not complete, so the consent page also shows what is
+// verified.
 const wellKnown: readonly WellKnown[] = [
-  ...known(
+  ...parseNames(
     false,
     `
     Airtable: airtable.com
@@ -71,7 +71,7 @@ const wellKnown: readonly WellKnown[] = [
     Zendesk: zendesk.com
     `,
   ),
-  ...known(
+  ...parseNames(
     true,
     `
     Amazon: amazon.com aws.dev
@@ -116,18 +116,21 @@ const wellKnown: readonly WellKnown[] = [
   ),
 ]
 
-/** The well-known name that a service's name is taken for, unless the service has shown that it is of one of its domains. */
-export function wellKnownLike(name: string, verifiedDomain: string | null): string | undefined {
-  const claims = (known: WellKnown) =>
-    known.isWord ? beginsLike(name, known.name) : readsAsWords(name, known.name)
-  const isTheirs = ({ domains }: WellKnown) =>
+/** Returns the well-known name that `name` impersonates; undefined if the verified domain belongs to its owner. */
+export function findImpersonatedName(
+  name: string,
+  verifiedDomain: string | null,
+): string | undefined {
+  const isSimilar = (entry: WellKnown) =>
+    entry.isWord ? startsWithWordsLike(name, entry.name) : containsWordsLike(name, entry.name)
+  const isOwner = ({ domains }: WellKnown) =>
     verifiedDomain !== null && domains.includes(verifiedDomain)
-  const claimed = wellKnown.filter(claims)
-  return claimed.some(isTheirs) ? undefined : claimed[0]?.name
+  const similar = wellKnown.filter(isSimilar)
+  return similar.some(isOwner) ? undefined : similar[0]?.name
 }
 
-// What variables of many programs begin with, whoever has such a domain.
-const shared = new Set(
+// Prefixes that variables of many programs share. No service can own them, whatever its domain.
+const sharedPrefixes = new Set(
   `API APP ASTRO AUTH CI CLIENT CSRF DATABASE DB DEV EXPO FASTAPI FLASK DJANGO GATSBY GH GCP HF JWT KAFKA LOG MAIL MONGO
   MYSQL NEXT NUXT OAUTH OLLAMA OTEL PG PGSQL POSTGRES POSTGRESQL PRISMA PROD PUBLIC RABBITMQ RAILS REACT REDIS REMIX S3
   SECRET SERVER SESSION SMTP SQL STAGING SVELTE TEST USER VAULT VITE VUE WEB WEBHOOK`
@@ -136,14 +139,13 @@ const shared = new Set(
 )
 
 /**
- * What variables begin with under the name of a domain: `my-app` of `my-app.co.uk`. null for names that variables of many
- * programs begin with, and for a well-known one under a domain that is not its owner's.
+ * Returns the variable prefix of a domain's label, such as `MY_APP_` for `my-app` of `my-app.co.uk`. null for a prefix
+ * that many programs share, and for a well-known name under a domain that is not its owner's.
  */
-export function ownPrefix(label: string, domain: string | null): string | null {
+export function ownablePrefix(label: string, domain: string | null): string | null {
   const prefix = envPrefixOf(label)
-  if (shared.has(prefix)) return null
-  const claimed = wellKnown.filter(({ name }) => looksLike(label, name))
-  const isOthers =
-    claimed.length > 0 && !claimed.some(({ domains }) => domain && domains.includes(domain))
-  return isOthers ? null : prefix
+  if (sharedPrefixes.has(prefix)) return null
+  const similar = wellKnown.filter(({ name }) => looksLike(label, name))
+  const isOwner = similar.some(({ domains }) => domain && domains.includes(domain))
+  return similar.length > 0 && !isOwner ? null : prefix
 }

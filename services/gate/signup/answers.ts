@@ -54,9 +54,9 @@ export function approvedJson(
 
 export function consentJson(
   session: GateSessionRow,
-  answer: { service: RegisteredService; approveToken: string; network: RequesterNetwork },
+  context: { service: RegisteredService; approveToken: string; network: RequesterNetwork },
 ) {
-  const { service, approveToken, network } = answer
+  const { service, approveToken, network } = context
   const { dashboard_login_url } = session
   return {
     object: 'gate_consent',
@@ -66,7 +66,7 @@ export function consentJson(
     ...progress(session),
     account_name: session.account_name,
     ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
-    // A login goes to where the service wanted it when it was requested, whatever the service says since.
+    // A login keeps the dashboard URL that the service had when it was requested.
     service: {
       ...registryEntryJson(service),
       ...(dashboard_login_url !== null && { dashboard_login_url }),

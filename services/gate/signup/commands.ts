@@ -1,7 +1,7 @@
 import {
   generateToken,
   isToken,
-  isTokenOf,
+  matchesTokenHash,
   type Token,
   tokenHashes,
 } from '../../../infra/crypto/tokens.ts'
@@ -14,8 +14,8 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { GateDeps } from '../context.ts'
 import { findRegistered } from '../registry/registered.ts'
-import { seenOf, sessionStream } from '../sessions.ts'
-import { closingFor } from '../store.ts'
+import { gateEventsOf, sessionStream } from '../sessions.ts'
+import { closedForMs } from '../store.ts'
 import {
   decideAcknowledgement,
   decideClosedPage,
@@ -27,7 +27,7 @@ import {
   type SessionSpec,
 } from './decide.ts'
 
-/** The session with its poll token, which nobody sees again. ApiError: 404 unless the service is open for signups. */
+/** Opens a signup and returns it with its poll token, which is never shown again. ApiError as `decideOpening`. */
 export async function openSignup(
   { decide, keyring, clock, random, pool, publicUrl }: GateDeps,
   { serviceId, spec }: { serviceId: string; spec: SessionSpec },
@@ -39,7 +39,7 @@ export async function openSignup(
   const now = clock()
   await decide({
     ...sessionStream(gateSessionId),
-    alsoReads: [seenOf(serviceId)],
+    alsoReads: [gateEventsOf(serviceId)],
     async load(tx) {
       const service = await findRegistered(tx, { serviceId, publicUrl })
       const owner = service?.organization_id
@@ -50,12 +50,12 @@ export async function openSignup(
       decideOpening(state, { gateSessionId, spec, pollTokenHash, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
-  // This is no refusal, because the session is open, and the same command will find it.
+  // Retryable: the session is open, and a repeated command will find it.
   if (!session) throw unavailable(new Error(`the opened session ${gateSessionId} is not readable`))
   return { session, pollToken }
 }
 
-/** Ends a delivery and deletes its key. ApiError as `decideAcknowledgement`. */
+/** Ends a delivery and deletes its data key. ApiError as `decideAcknowledgement`. */
 export async function acknowledgeDelivery(
   deps: GateDeps,
   gateSessionId: GateSessionId,
@@ -69,58 +69,60 @@ export async function acknowledgeDelivery(
     load: async (tx) => {
       const session = await findGateSession(tx, gateSessionId)
       const hash = session?.ack_token_hash ?? null
-      const isAckToken = isToken('gtack', ackToken) && isTokenOf(keyring, { token: ackToken, hash })
+      const isAckToken =
+        isToken('gtack', ackToken) && matchesTokenHash(keyring, { token: ackToken, hash })
       return { session, isAckToken }
     },
     decide: (state) => decideAcknowledgement(state, { acknowledgementId, now }),
   })
-  await forget(deps, gateSessionId)
+  await deleteKey(deps, gateSessionId)
 }
 
-// The purge deletes what this could not.
-async function forget({ vault, logger }: GateDeps, gateSessionId: GateSessionId): Promise<void> {
+// Only logs a failure, because the purge deletes the key later.
+async function deleteKey({ vault, logger }: GateDeps, gateSessionId: GateSessionId): Promise<void> {
   await vault.remove([gateSessionId]).catch((err) => {
     logger.warn(
       { err, gate_session_id: gateSessionId },
-      'the key of an ended delivery is deleted later',
+      'failed to delete the data key of an expired delivery; it is purged later',
     )
   })
 }
 
-/** Whether the delivery expired now; its key is then deleted. */
+/** Expires the delivery if it is due, and deletes its data key. Returns false if it was not due. */
 export async function expireDelivery(
   deps: GateDeps,
   gateSessionId: GateSessionId,
 ): Promise<boolean> {
-  const ended = await decideAbout(deps, gateSessionId, decideDeliveryExpiry)
-  if (ended) await forget(deps, gateSessionId)
-  return ended
+  const hasExpired = await applyDecision(deps, gateSessionId, decideDeliveryExpiry)
+  if (hasExpired) await deleteKey(deps, gateSessionId)
+  return hasExpired
 }
 
 export const declineSession = (deps: GateDeps, gateSessionId: GateSessionId) =>
-  decideAbout(deps, gateSessionId, decideDecline)
+  applyDecision(deps, gateSessionId, decideDecline)
 
 export const expireSession = (deps: GateDeps, gateSessionId: GateSessionId) =>
-  decideAbout(deps, gateSessionId, decideSessionExpiry)
+  applyDecision(deps, gateSessionId, decideSessionExpiry)
 
 export const expireCode = (deps: GateDeps, gateSessionId: GateSessionId) =>
-  decideAbout(deps, gateSessionId, decideCodeExpiry)
+  applyDecision(deps, gateSessionId, decideCodeExpiry)
 
-async function decideAbout(
+// Returns true if the decision made an event.
+async function applyDecision(
   { decide, clock }: GateDeps,
   gateSessionId: GateSessionId,
-  rule: (session: GateSessionRow | undefined, at: { now: number }) => DecidedEvent[],
+  decision: (session: GateSessionRow | undefined, at: { now: number }) => DecidedEvent[],
 ): Promise<boolean> {
   const now = clock()
   const events = await decide({
     ...sessionStream(gateSessionId),
     load: (tx) => findGateSession(tx, gateSessionId),
-    decide: (session) => rule(session, { now }),
+    decide: (session) => decision(session, { now }),
   })
   return events.length > 0
 }
 
-/** Whether the session was rejected now, because its page stayed closed. */
+/** Rejects the session if its page stayed closed. Returns false if the page is open again or the session has ended. */
 export async function rejectClosed(
   { decide, clock }: GateDeps,
   gateSessionId: GateSessionId,
@@ -130,7 +132,7 @@ export async function rejectClosed(
     ...sessionStream(gateSessionId),
     load: async (tx) => ({
       session: await findGateSession(tx, gateSessionId),
-      closingForMs: await closingFor(tx, gateSessionId),
+      closedMs: await closedForMs(tx, gateSessionId),
     }),
     decide: (state) => decideClosedPage(state, { now }),
   })

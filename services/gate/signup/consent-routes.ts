@@ -7,19 +7,19 @@ import { single } from '../../../infra/http/schemas.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
-import { serviceOf } from '../registry/registered.ts'
+import { requireRegistered } from '../registry/registered.ts'
 import {
   gateSessionIdOf,
   gateSessionParams,
   isFromBrowser,
   noStore,
-  ownOriginOnly,
   requesterNetwork,
+  requireOwnOrigin,
 } from '../requests.ts'
 import { agentOf, consentingPerson } from '../sessions.ts'
 import { cancelledJson, consentJson } from './answers.ts'
 import { declineSession } from './commands.ts'
-import { checkDeclinable, decidableSession } from './decide.ts'
+import { checkDeclinable, requireDecidable } from './decide.ts'
 import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts'
 
 export function consentRoutes(app: FastifyInstance, context: GateContext): void {
@@ -31,21 +31,21 @@ function consentRoute(app: FastifyInstance, context: GateContext): void {
   const { limits, pool, pages, clock, publicUrl } = context
   endpoint(app, {
     route: 'GET /v1/gate/sessions/:gateSessionId/consent',
-    auth: [noStore, ownOriginOnly(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
+    auth: [noStore, requireOwnOrigin(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
     operationId: 'getGateSessionConsent',
     tag: 'Gate',
-    summary: 'Read what a person is asked to approve',
+    summary: 'Retrieve consent data',
     description:
-      'For the consent page; other pages cannot read it in a browser. Each answer has another approve token; those before it stay good. Once it is resolved, the field `status` of the error says how: approved, declined, closed (its page was) or integrator_failed. 30 requests a minute for each IP address.',
+      "Used by the consent page; other pages can't read it in a browser. Returns the data that a person is asked to approve, with a new approve token; earlier tokens stay valid. Once the session is resolved, the field `status` of the error says how: approved, declined, closed (the page was closed), claim_failed or integrator_failed. 30 requests per minute and IP address.",
     params: gateSessionParams,
     answers: { 200: single(consentSchema) },
     errors: [403, 404, 409, 410, 429],
-    // A HEAD request must not keep a page open that is closing.
+    // A HEAD request must not reopen a page that is closing.
     settings: { exposeHeadRoute: false },
     async run(request) {
-      const found = await findGateSession(pool, gateSessionIdOf(request))
-      const session = decidableSession(found, clock())
-      const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
+      const row = await findGateSession(pool, gateSessionIdOf(request))
+      const session = requireDecidable(row, clock())
+      const service = await requireRegistered(pool, { serviceId: session.service_id, publicUrl })
       const data = consentJson(session, {
         service,
         approveToken: await pages.open(session.id),
@@ -64,12 +64,12 @@ function cancelRoute(app: FastifyInstance, context: GateContext): void {
     )
     endpoint(scope, {
       route: 'POST /v1/gate/sessions/:gateSessionId/cancel',
-      auth: ownOriginOnly(context.publicUrl),
+      auth: requireOwnOrigin(context.publicUrl),
       operationId: 'cancelGateSession',
       tag: 'Gate',
-      summary: 'Reject a signup or login that is pending',
+      summary: 'Reject a pending signup or login',
       description:
-        'Takes no body; one of any type is ignored. Rejecting again does nothing, with or without an Idempotency-Key. 60 a minute of sessions that are pending, for each IP address. With `closing=1`, as the consent page sends it when it is being closed, the session is rejected only if the page is not opened again within 3 seconds, as by a reload. The page sends its `approve_token` along, as JSON: one that was opened again is not closed by what it was before.',
+        'Rejecting again has no effect, with or without an Idempotency-Key. 60 rejections of pending sessions per minute and IP address. The consent page sends `closing=1` when it is being closed: the session is then rejected only if the page is not opened again within 3 seconds, for example by a reload. With it, the page sends its `approve_token` as JSON, so that a late request of a closed page does not close the reopened one. Any other body is ignored.',
       params: gateSessionParams,
       query: cancelQuery,
       answers: { 200: single(cancelledSessionSchema) },
@@ -81,14 +81,14 @@ function cancelRoute(app: FastifyInstance, context: GateContext): void {
 
 const closingBody = z.object({ approve_token: z.string() })
 
-// The approve token of the page that is being closed.
-function closingPage(body: unknown): Token<'gtapr'> | undefined {
+// Returns the approve token of the closing page; undefined if the body has none.
+function closingPageToken(body: unknown): Token<'gtapr'> | undefined {
   const token = closingBody.safeParse(parsedJson(String(body))).data?.approve_token
   return token !== undefined && isToken('gtapr', token) ? token : undefined
 }
 
-// Where nothing changes it answers without a decision, because anyone may send this, with invented ids. Only a change
-// counts towards the limit, so that a repetition never fails for it.
+// Responds without a decision if nothing would change, because anyone can send this with made-up ids. Only changes
+// count towards the limit, so that a repeat never fails with 429.
 async function cancel(
   context: GateContext,
   request: FastifyRequest<{ Querystring: z.output<typeof cancelQuery> }>,
@@ -100,7 +100,7 @@ async function cancel(
   if (session.status === 'rejected') return cancelledJson(session, 'rejected')
   await limits.count('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
-    await context.pages.close(session.id, closingPage(request.body))
+    await context.pages.close(session.id, closingPageToken(request.body))
     return cancelledJson(session, 'pending')
   }
   const decide = context.decideAs(

@@ -7,12 +7,12 @@ import type { GateSessionOpened } from '../../../schemas/events.ts'
 import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
 import {
   createParameterSet,
-  foundSession,
-  isWaiting,
-  pendingSession,
+  hasDelivery,
   phaseOf,
-  rejected,
-  sessionDecision,
+  rejection,
+  requirePending,
+  requireSession,
+  sessionEvent,
   sessionTtlMs,
 } from '../sessions.ts'
 
@@ -42,16 +42,16 @@ interface OpeningState {
 }
 
 /**
- * No event when the command is repeated. ApiError: 404 unless the service is open and its organization active, 422 where
- * it asks for a claim and the agent cannot.
+ * No event for a repeated command. ApiError: 404 unless the service is open and its organization active, 422 if the
+ * service requires a claim and the agent does not support it.
  */
 export function decideOpening(state: OpeningState, command: OpenSignup): DecidedEvent[] {
   const { service, organization, session } = state
   if (session) return []
   const isOwnerActive = service?.organization_id === null || organization?.status === 'active'
-  const open = requireOpenService(isOwnerActive ? service : undefined)
-  const { id: service_id, organization_id, environment, definition } = open
-  if (definition.claim_required && command.spec.claim === null) throw unclaimable()
+  const openService = requireOpenService(isOwnerActive ? service : undefined)
+  const { id: service_id, organization_id, environment, definition } = openService
+  if (definition.claim_required && command.spec.claim === null) throw claimRequired()
   const { gateSessionId, spec, pollTokenHash, confirmationCode, now } = command
   const data: GateSessionOpened = {
     gate_session_id: gateSessionId,
@@ -65,10 +65,10 @@ export function decideOpening(state: OpeningState, command: OpenSignup): Decided
     confirmation_code: confirmationCode,
   }
   const opened = { id: gateSessionId, organization_id, environment }
-  return [sessionDecision(opened, { type: 'GateSessionOpened', data }, { now })]
+  return [sessionEvent(opened, { type: 'GateSessionOpened', data }, { now })]
 }
 
-function unclaimable(): ApiError {
+function claimRequired(): ApiError {
   const expected = 'supported: this service asks for the code that the consent page shows'
   const details = { parameter_set: createParameterSet }
   return invalidField(
@@ -79,14 +79,14 @@ function unclaimable(): ApiError {
 }
 
 /**
- * The session while a person may decide about it. ApiError: 404 without it, 410 when it has expired, 409 when it is
- * resolved. Field `status` then says how: approved, declined, closed, integrator_failed or claim_failed.
+ * Returns the session if a person can decide it. ApiError: 404 no such session, 410 expired, 409 resolved. The field
+ * `status` of the 409 says how: approved, declined, closed, integrator_failed or claim_failed.
  */
-export function decidableSession(session: GateSessionRow | undefined, now: number): GateSessionRow {
-  const ending = session?.status === 'approved' ? 'approved' : session?.rejection
-  if (!session || !ending) return pendingSession(session, now)
+export function requireDecidable(session: GateSessionRow | undefined, now: number): GateSessionRow {
+  const outcome = session?.status === 'approved' ? 'approved' : session?.rejection
+  if (!session || !outcome) return requirePending(session, now)
   const fields = [
-    { name: 'status', issue: ending },
+    { name: 'status', issue: outcome },
     { name: 'kind', issue: session.kind },
   ]
   throw new ApiError('gate.session_already_resolved', { details: { fields } })
@@ -96,62 +96,62 @@ interface At {
   now: number
 }
 
-/** How long a page has to stay closed, because a reload closes it, too. */
+/** Time that a page must stay closed to reject its session, because a reload also closes it. */
 export const reloadMs = 3000
 
 /**
- * No event when the session is rejected. ApiError: 404 no such session, 410 expired, 409 approved or its approval has
- * started.
+ * No event if the session is already rejected. ApiError: 404 no such session, 410 expired, 409 approved or in progress.
  */
 export function decideDecline(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
-  const found = checkDeclinable(session, { now })
-  return found.status === 'rejected' ? [] : [rejected(found, { reason: 'declined', now })]
+  const declinable = checkDeclinable(session, { now })
+  if (declinable.status === 'rejected') return []
+  return [rejection(declinable, { reason: 'declined', now })]
 }
 
-/** The session where it is rejected or may be. ApiError as `decideDecline`. */
+/** Returns the session if it is rejected or can be. ApiError as `decideDecline`. */
 export function checkDeclinable(session: GateSessionRow | undefined, { now }: At): GateSessionRow {
   if (session?.status === 'rejected') return session
-  const pending = pendingSession(session, now)
+  const pending = requirePending(session, now)
   if (pending.approval_started_at === null) return pending
   throw new ApiError('gate.approval_in_progress', { headers: { 'retry-after': '1' } })
 }
 
-/** `closingForMs` is null while the page is open. No event when it was opened again, or the session has ended. */
+/** No event if the page is open (`closedMs` is null) or was closed only now, or if the session has ended. */
 export function decideClosedPage(
-  { session, closingForMs }: { session: GateSessionRow | undefined; closingForMs: number | null },
+  { session, closedMs }: { session: GateSessionRow | undefined; closedMs: number | null },
   { now }: At,
 ): DecidedEvent[] {
-  // Who has approved may close the page, and pass the code on then.
+  // After approving, a person may close the page before giving the claim code to the agent.
   if (!session || phaseOf(session) !== 'undecided') return []
-  // What has expired meanwhile ends as that.
-  if (closingForMs === null || closingForMs < reloadMs || session.expires_at <= now) return []
-  return [rejected(session, { reason: 'closed', now })]
+  // An expired session ends as expired, not as closed.
+  if (closedMs === null || closedMs < reloadMs || session.expires_at <= now) return []
+  return [rejection(session, { reason: 'closed', now })]
 }
 
 /**
- * No event when this very request has acknowledged it. ApiError: 404 no such session, 410 expired before an approval,
- * 403 not its ack token, 410 the delivery has ended.
+ * No event if the same request acknowledged it before. ApiError: 404 no such session, 403 wrong ack token, 410 the
+ * session expired before an approval, or the delivery has ended.
  */
 export function decideAcknowledgement(
   { session, isAckToken }: { session: GateSessionRow | undefined; isAckToken: boolean },
   { acknowledgementId, now }: At & { acknowledgementId: string },
 ): DecidedEvent[] {
-  const found = foundSession(session)
-  if (found.status === 'expired') throw new ApiError('gate.session_expired')
+  const approved = requireSession(session)
+  if (approved.status === 'expired') throw new ApiError('gate.session_expired')
   if (!isAckToken) throw new ApiError('gate.delivery_ack_invalid')
-  if (found.delivery_acknowledgement_id === acknowledgementId) return []
-  requireDelivery(found, now)
+  if (approved.delivery_acknowledgement_id === acknowledgementId) return []
+  requireDelivery(approved, now)
   const data = {
-    gate_session_id: found.id,
+    gate_session_id: approved.id,
     acknowledgement_id: acknowledgementId,
     acknowledged_at: now,
   }
-  return [sessionDecision(found, { type: 'GateDeliveryAcknowledged', data }, { now })]
+  return [sessionEvent(approved, { type: 'GateDeliveryAcknowledged', data }, { now })]
 }
 
-/** ApiError 410, saying why, unless credentials wait for their agent. */
+/** ApiError 410 with the reason, unless the agent can still fetch its credentials. */
 export function requireDelivery(session: GateSessionRow, now: number): void {
-  if (isWaiting(session, now)) return
+  if (hasDelivery(session, now)) return
   if (session.delivery === 'acknowledged') throw new ApiError('gate.delivery_consumed')
   throw deliveryGone()
 }
@@ -162,7 +162,7 @@ const notAcknowledged =
 export const deliveryGone = () =>
   new ApiError('gate.delivery_consumed', { message: notAcknowledged })
 
-/** No event once an approval has started: it ends the session itself. */
+/** No event once an approval has started, because only its outcome ends the session. */
 export function decideSessionExpiry(
   session: GateSessionRow | undefined,
   { now }: At,
@@ -174,22 +174,22 @@ export function decideSessionExpiry(
   )
     return []
   const data = { gate_session_id: session.id, expired_at: now }
-  return [sessionDecision(session, { type: 'GateSessionExpired', data }, { now })]
+  return [sessionEvent(session, { type: 'GateSessionExpired', data }, { now })]
 }
 
 export function decideDeliveryExpiry(
   session: GateSessionRow | undefined,
   { now }: At,
 ): DecidedEvent[] {
-  if (session?.delivery !== 'waiting' || !isOver(session.delivery_expires_at, now)) return []
+  if (session?.delivery !== 'waiting' || !hasPassed(session.delivery_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
-  return [sessionDecision(session, { type: 'GateDeliveryExpired', data }, { now })]
+  return [sessionEvent(session, { type: 'GateDeliveryExpired', data }, { now })]
 }
 
 export function decideCodeExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
-  if (session?.code !== 'issued' || !isOver(session.code_expires_at, now)) return []
+  if (session?.code !== 'issued' || !hasPassed(session.code_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
-  return [sessionDecision(session, { type: 'LoginCodeExpired', data }, { now })]
+  return [sessionEvent(session, { type: 'LoginCodeExpired', data }, { now })]
 }
 
-const isOver = (time: number | null, now: number) => time !== null && time <= now
+const hasPassed = (time: number | null, now: number) => time !== null && time <= now

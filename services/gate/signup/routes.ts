@@ -3,21 +3,21 @@ import { sourceOf } from '../../../infra/access/source.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
-import { fittingCheck } from '../../../infra/http/validation.ts'
+import { validMembersCheck } from '../../../infra/http/validation.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { serviceOf } from '../registry/registered.ts'
+import { requireRegistered } from '../registry/registered.ts'
 import {
   gateRoute,
   gateSessionIdOf,
   gateSessionParams,
   noStore,
-  polledSession,
   requesterOf,
+  requireSignup,
   requireToken,
 } from '../requests.ts'
-import { agentOf, createParameterSet, foundSession, pendingSession } from '../sessions.ts'
+import { agentOf, createParameterSet, requirePending, requireSession } from '../sessions.ts'
 import { findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
@@ -26,7 +26,7 @@ import { deliveryGone, requireDelivery } from './decide.ts'
 import {
   ackBody,
   acknowledgementSchema,
-  checkedFields,
+  checkedSignupFields,
   checkSignupFields,
   createdSessionSchema,
   createSessionBody,
@@ -48,18 +48,18 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     route: 'POST /v1/gate/sessions',
     auth: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
     operationId: 'createGateSession',
-    summary: 'Ask for an account at a service',
+    summary: 'Create a signup',
     description:
-      'A person decides about it at `consent_url` within 15 minutes. What the service gives out is sealed to the public key in `delivery`, and picked up with the poll token. Five a minute for each IP address.',
+      'Requests an account at a service. A person approves or declines it at `consent_url` within 15 minutes. The credentials are encrypted to the public key in `delivery` and fetched with the poll token. Five requests per minute and IP address.',
     body: createSessionBody,
     parameterSet: createParameterSet,
-    checkFitting: fittingCheck(signupMembers, checkSignupFields),
+    checkValidMembers: validMembersCheck(signupMembers, checkSignupFields),
     idempotent: true,
     answers: { 201: single(createdSessionSchema) },
     errors: [404, 429],
     run(request, { reply, answer }) {
       const { service_id: serviceId, claim = null, ...body } = request.body
-      const spec = { ...checkedFields(body), claim, ...requesterOf(request) }
+      const spec = { ...checkedSignupFields(body), claim, ...requesterOf(request) }
       const scope = `gate:${sourceOf(request.ip)}`
       return idempotency.run({ request, reply, scope }, async (command) => {
         const deps = depsOf(command, decideAs({ type: 'agent', id: spec.delivery_key_id }, request))
@@ -78,24 +78,24 @@ function pollRoute(app: FastifyInstance, context: GateContext): void {
     tag: 'Gate',
     summary: 'Poll a signup',
     description:
-      "Requires the session's poll token. An approved signup has its credentials here until they are acknowledged, for at most 24 hours. 30 requests a minute for each token.",
+      "Requires the session's poll token. After the approval, returns the encrypted credentials until they are acknowledged, for at most 24 hours. 30 requests per minute and token.",
     params: gateSessionParams,
     answers: { 200: single(polledSessionSchema) },
     errors: [404, 410],
     async run(request) {
-      return { data: await polledData(context, await polledSession(context, request, 'poll')) }
+      return { data: await polledData(context, await requireSignup(context, request, 'poll')) }
     },
   })
 }
 
 async function polledData(parts: GateContext, session: GateSessionRow) {
   if (session.status === 'rejected') return unapprovedJson(session)
-  if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
+  if (session.status !== 'approved') return unapprovedJson(requirePending(session, parts.clock()))
   requireDelivery(session, parts.clock())
   const { pool, publicUrl, vault } = parts
   const bundle = await findBundle(vault, session)
   if (!bundle) throw deliveryGone()
-  const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
+  const service = await requireRegistered(pool, { serviceId: session.service_id, publicUrl })
   return approvedJson(session, { bundle, service })
 }
 
@@ -107,12 +107,12 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
     auth: [
       noStore,
       requireToken('poll'),
-      async (request) => void (await polledSession(context, request, 'ack')),
+      async (request) => void (await requireSignup(context, request, 'ack')),
     ],
     operationId: 'acknowledgeGateSessionDelivery',
-    summary: 'Acknowledge the credentials, which are then deleted',
+    summary: 'Acknowledge the credentials',
     description:
-      "Requires the session's poll token. Once it has answered 200 nobody can read the credentials any more; a second acknowledgement is refused; a repetition with the same Idempotency-Key gets the first answer. 20 requests a minute for each token.",
+      "Requires the session's poll token. Deletes the credentials, so store them first. A second acknowledgement is refused; a repeat with the same Idempotency-Key returns the first response. 20 requests per minute and token.",
     params: gateSessionParams,
     body: ackBody,
     parameterSet: 'gate_session_ack',
@@ -123,7 +123,7 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
     run(request, { reply, answer }) {
       const gateSessionId = gateSessionIdOf(request)
       return idempotency.run({ request, reply, scope: gateSessionId }, async (command) => {
-        const session = foundSession(await findGateSession(pool, gateSessionId))
+        const session = requireSession(await findGateSession(pool, gateSessionId))
         const deps = depsOf(command, decideAs(agentOf(session), request))
         await acknowledgeDelivery(deps, gateSessionId, request.body.ack_token)
         const status = 'acknowledged'

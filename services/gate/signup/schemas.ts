@@ -14,7 +14,7 @@ import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
 import { createParameterSet } from '../sessions.ts'
 import { bundleSchema } from '../vault.ts'
 
-// The name in characters (code points), metadata as UTF-8 of its JSON.
+// The name is measured in characters (code points), metadata in UTF-8 bytes of its JSON.
 const signupBounds = {
   accountName: 100,
   metadataKeys: 5,
@@ -30,21 +30,21 @@ export const createSessionBody = z
     account_name: z
       .string()
       .describe(
-        `1-${signupBounds.accountName} characters in one line, without outer spaces; the person who decides sees it.`,
+        `Account name to show to the person, 1 to ${signupBounds.accountName} characters on one line. Outer spaces are removed.`,
       ),
     metadata: z
       .record(z.string(), z.unknown())
       .meta({ maxProperties: signupBounds.metadataKeys })
       .optional()
       .describe(
-        `At most ${signupBounds.metadataKeys} members and ${signupBounds.metadataBytes} bytes of JSON, nested at most ${signupBounds.metadataDepth} deep. The service gets it as it is.`,
+        `Data for the service, passed on unchanged: at most ${signupBounds.metadataKeys} members and ${signupBounds.metadataBytes} bytes of JSON, nested at most ${signupBounds.metadataDepth} levels.`,
       ),
     delivery: deliveryRequestSchema,
     claim: z
       .literal('supported')
       .optional()
       .describe(
-        'The agent can be told the code that the consent page shows once a person has approved. Where that is in another network or may be a program, or the service demands it, the signup then waits for `POST .../claim`.',
+        'Set if the agent can send the code that the consent page shows after the approval. The signup then waits for `POST .../claim` if the approving browser is in another or unknown network or not `human`, or if the service requires it.',
       ),
   })
   .meta({ id: 'CreateGateSessionRequest' })
@@ -54,8 +54,10 @@ export const createdSessionSchema = z
     object: z.literal('gate_session'),
     id: gateSessionId,
     status: z.enum(['pending']),
-    poll_token: z.string().describe('Shown this once; polls and acknowledges this session.'),
-    consent_url: z.url().describe('Where a person approves the signup, in a browser.'),
+    poll_token: z
+      .string()
+      .describe('Token to poll, claim and acknowledge this session. Not shown again.'),
+    consent_url: z.url().describe('Page where a person approves the signup.'),
     confirmation_code: confirmationCodeSchema,
     expires_at: timestamp,
   })
@@ -67,26 +69,30 @@ export const polledSessionSchema = z
     id: gateSessionId,
     status: z
       .enum(['pending', 'approved', 'rejected', 'expired'])
-      .describe('A session whose time is over answers 410 instead of expired.'),
+      .describe('An expired session returns 410 instead of `expired`.'),
     expires_at: timestamp.optional(),
     approval: z
       .literal('in_progress')
       .optional()
-      .describe('A person approved; the service has not answered yet. The session is pending.'),
+      .describe(
+        'Present on a pending session if a person approved it and the service has not answered yet.',
+      ),
     claim: z
       .literal('waiting')
       .optional()
-      .describe('A person approved; the signup waits for the code that the consent page shows.'),
+      .describe(
+        'Present on a pending session if a person approved it and the agent has not sent the code yet.',
+      ),
     reason: z
       .enum(['declined', 'closed', 'integrator_failed', 'claim_failed'])
       .optional()
       .describe(
-        'Why it was rejected. closed: the consent page was closed, so that a new session is needed; integrator_failed: the service did not answer the approval as it must; claim_failed: five wrong codes were told.',
+        'Reason for the rejection. `declined`: the person declined; `closed`: the consent page was closed; `integrator_failed`: the service did not provide the account; `claim_failed`: five wrong codes were sent.',
       ),
     problem: z
       .string()
       .optional()
-      .describe("With integrator_failed: what was wrong with the service's answers."),
+      .describe("Problem with the service's response, for `integrator_failed`."),
     gate_account_id: z.string().optional(),
     account_name: z.string().optional(),
     delivery_bundle: bundleSchema.optional(),
@@ -95,7 +101,7 @@ export const polledSessionSchema = z
       .array(z.string())
       .optional()
       .describe(
-        'The variables that the person lets into the env file of the agent; others belong in a file of their own.',
+        "Additional variables that the person allowed in the agent's env file. Variables without the service's `env_prefix` that are not listed belong in a separate file.",
       ),
   })
   .meta({ id: 'GateSessionPollData' })
@@ -109,18 +115,16 @@ export const consentSchema = z
     approval: z
       .literal('in_progress')
       .optional()
-      .describe('A person approved already; the service has not answered yet.'),
+      .describe('Present if a person already approved and the service has not answered yet.'),
     claim: z
       .literal('waiting')
       .optional()
-      .describe('A person approved already; the agent has yet to tell the code.'),
+      .describe('Present if a person already approved and the agent has not sent the code yet.'),
     account_name: z.string(),
     metadata: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe(
-        'What the service gets along with it, as the agent wrote it; absent when there is none.',
-      ),
+      .describe('Data from the agent for the service, unverified. Absent if there is none.'),
     service: registryEntrySchema,
     variables: z
       .array(
@@ -131,13 +135,15 @@ export const consentSchema = z
           group: z
             .enum(['verified', 'service', 'other', 'refused'])
             .describe(
-              'verified: under the name that is verified, or of Gate itself; service: named after the id of the service; refused: no tool may write it.',
+              "`verified`: starts with the service's verified name, or belongs to Gate; `service`: starts with the service's id; `invalidSignupField`: must never be written to an env file; `other`: any other name.",
             ),
         }),
       )
       .optional()
-      .describe('Of a signup: what the agent gets.'),
-    approve_token: z.string().describe('Good for this session until it is resolved.'),
+      .describe('Variables that the agent gets. Signups only.'),
+    approve_token: z
+      .string()
+      .describe('Token for approving this session. Valid until the session is resolved.'),
     confirmation_code: confirmationCodeSchema,
     requested_by: z.strictObject({
       ip_address: z.string().nullable(),
@@ -149,16 +155,16 @@ export const consentSchema = z
             .boolean()
             .nullable()
             .describe(
-              'Whether the agent asked from the network (IPv4 /24, IPv6 /48) of whoever reads this; null where its address is not known.',
+              "True if the agent's request came from the same network (IPv4 /24, IPv6 /48) as this request; null if the agent's address is unknown.",
             ),
           country: z
             .string()
             .nullable()
-            .describe('Of the agent, where a database says so; else null.'),
+            .describe("Country of the agent's address; null if unknown."),
           operator: z
             .string()
             .nullable()
-            .describe('Of its network, where a database says so; else null.'),
+            .describe("Operator of the agent's network; null if unknown."),
         })
         .meta({ id: 'GateRequesterNetwork' }),
     }),
@@ -172,7 +178,9 @@ export const cancelledSessionSchema = z
     id: gateSessionId,
     status: z
       .enum(['rejected', 'pending'])
-      .describe('pending: the page is closing, and was not opened again so far.'),
+      .describe(
+        '`pending`: the page is closing; the session is rejected unless it is opened again within 3 seconds.',
+      ),
   })
   .meta({ id: 'GateSessionCancellation' })
 
@@ -181,12 +189,14 @@ export const cancelQuery = z.object({
     .string()
     .optional()
     .describe(
-      '1: the page is being closed. Unless it is opened again within 3 seconds, the session is rejected.',
+      '`1` if the page is being closed: the session is rejected unless the page is opened again within 3 seconds.',
     ),
 })
 
 export const ackBody = z
-  .strictObject({ ack_token: z.string().describe('From the envelope that Gate sealed.') })
+  .strictObject({
+    ack_token: z.string().describe('Token from the decrypted `gate` envelope, `gtack_...`.'),
+  })
   .meta({ id: 'AcknowledgeGateSessionDeliveryRequest' })
 
 export const acknowledgementSchema = z
@@ -202,8 +212,8 @@ type SessionFields = Pick<
   'account_name' | 'metadata' | 'delivery'
 >
 
-/** ApiError 422 naming the fields that do not fit. */
-export function checkedFields({ account_name, metadata, delivery }: SessionFields) {
+/** Returns the normalized fields as events have them. ApiError 422 naming the invalid ones. */
+export function checkedSignupFields({ account_name, metadata, delivery }: SessionFields) {
   const checked = checkAll({
     account_name: () => checkedAccountName(account_name),
     metadata: () => checkedMetadata(metadata),
@@ -220,7 +230,7 @@ export function checkedFields({ account_name, metadata, delivery }: SessionField
 
 export const signupMembers = z.object(createSessionBody.shape).partial()
 
-/** ApiError 422 naming those of the members that do not fit, whatever else there is. */
+/** ApiError 422 naming the invalid fields among those that are present. */
 export function checkSignupFields(members: z.output<typeof signupMembers>): void {
   const { account_name, metadata, delivery } = members
   checkPresent<Record<'name' | 'metadata' | 'delivery', unknown>>({
@@ -230,35 +240,35 @@ export function checkSignupFields(members: z.output<typeof signupMembers>): void
   })
 }
 
-function refused(field: Omit<FieldIssue, 'received'>) {
+function invalidSignupField(field: Omit<FieldIssue, 'received'>) {
   return invalidField(field, { parameter_set: createParameterSet }, 'gate.validation_failed')
 }
 
 function checkedAccountName(name: string): string {
   const trimmed = name.trim()
-  const fits =
-    characterCount(trimmed) <= signupBounds.accountName && isOneLine(trimmed) && isVisible(trimmed)
-  if (fits) return trimmed
+  const isShort = characterCount(trimmed) <= signupBounds.accountName
+  if (isShort && isOneLine(trimmed) && isVisible(trimmed)) return trimmed
   const expected = `1-${signupBounds.accountName} characters in one line, no control or direction characters`
-  throw refused({ name: 'account_name', issue: 'invalid', expected })
+  throw invalidSignupField({ name: 'account_name', issue: 'invalid', expected })
 }
 
 function checkedMetadata(metadata: Record<string, unknown> | undefined): string | null {
   if (metadata === undefined) return null
-  const tooLarge = (expected: string) => refused({ name: 'metadata', issue: 'too_large', expected })
+  const tooLarge = (expected: string) =>
+    invalidSignupField({ name: 'metadata', issue: 'too_large', expected })
   if (Object.keys(metadata).length > signupBounds.metadataKeys) {
     throw tooLarge(`at most ${signupBounds.metadataKeys} members`)
   }
   if (!isStorable(metadata, signupBounds.metadataDepth)) {
     const expected = `JSON nested at most ${signupBounds.metadataDepth} deep, with numbers of double precision`
-    throw refused({ name: 'metadata', issue: 'invalid', expected })
+    throw invalidSignupField({ name: 'metadata', issue: 'invalid', expected })
   }
   const text = JSON.stringify(metadata)
   if (Buffer.byteLength(text) <= signupBounds.metadataBytes) return text
   throw tooLarge(`at most ${signupBounds.metadataBytes} bytes of JSON`)
 }
 
-// Whether JSON keeps the value: a number such as 1e400 would change.
+// Returns true if JSON preserves the value: 1e400, for example, would become null.
 function isStorable(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return true
@@ -267,7 +277,7 @@ function isStorable(value: unknown, depth: number): boolean {
 
 function checkedDelivery(delivery: DeliveryRequest): DeliveryRequest {
   if (!isUsablePublicKey(delivery.public_key)) {
-    throw refused({
+    throw invalidSignupField({
       name: 'delivery.public_key',
       issue: 'invalid',
       expected: 'a raw X25519 public key',
@@ -276,6 +286,6 @@ function checkedDelivery(delivery: DeliveryRequest): DeliveryRequest {
   const expected = 'base64url of the SHA-256 of the raw public key'
   const keyId = deliveryKeyId(Buffer.from(delivery.public_key, 'base64url'))
   if (delivery.key_id !== keyId)
-    throw refused({ name: 'delivery.key_id', issue: 'mismatch', expected })
+    throw invalidSignupField({ name: 'delivery.key_id', issue: 'mismatch', expected })
   return delivery
 }

@@ -10,8 +10,8 @@ import { factsRecord } from '../../../projections/sessions/facts-schema.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { OrganizationDataPolicyChanged, SessionScored } from '../../../schemas/events.ts'
 import { readFactsSchemas } from '../../../schemas/generate.ts'
+import { enqueueScoredSince } from '../../../services/facts/outbox.ts'
 import { runFactsPublisher } from '../../../services/facts/publisher.ts'
-import { noteSince } from '../../../services/facts/store.ts'
 import { noDataPolicy } from '../../../services/organizations/decide-data-policy.ts'
 import { id } from '../../projections/world-events.ts'
 import { visitorErased } from '../../support/erased.ts'
@@ -228,7 +228,7 @@ test('a rebuild publishes nothing, and what is noted since a time is published a
   expect(report).toMatchObject({ equal: true, switched: true })
   expect(await notesOf(old)).toBe(0)
   topic.records.length = 0
-  expect(await noteSince(pool, { since: 2000, organizationId: organization })).toBe(1)
+  expect(await enqueueScoredSince(pool, { since: 2000, organizationId: organization })).toBe(1)
   await expectRow(topic, recent, { session_id: recent })
   expect(topic.rows().has(old)).toBe(false)
   await decide(organization, old)

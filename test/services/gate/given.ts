@@ -17,7 +17,7 @@ import type {
 } from '../../../schemas/events.ts'
 import { decideApproval, decideApprovalStart } from '../../../services/gate/approval/decide.ts'
 import { decideLoginApproval } from '../../../services/gate/login/decide.ts'
-import { unset } from '../../../services/gate/registry/fields.ts'
+import { defaults } from '../../../services/gate/registry/fields.ts'
 import {
   agentTokenTtlMs,
   deliveryTtlMs,
@@ -45,7 +45,7 @@ export const endpoint: EndpointRow = {
 }
 
 export const definition: GateServiceDefinition = {
-  ...unset,
+  ...defaults,
   name: 'Acme Mail',
   description: 'Mail for agents.',
   website: 'https://acme.example',

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { DirectAnswer, DirectCalls } from '../../../infra/wire/webhooks/direct-call.ts'
-import { measuredCalls, measureGate } from '../../../services/gate/metrics.ts'
+import { measureGate, withAttemptMetrics } from '../../../services/gate/metrics.ts'
 
 const answers: DirectAnswer[] = [
   { kind: 'retry', problem: 'Later.' },
@@ -29,7 +29,7 @@ test('each attempt is counted by what it came to, and its answer is as it was', 
     attempt: async () => queue.shift() ?? { kind: 'not_sent', reason: 'ended' },
   }
   const meter = measureGate(registry)
-  const calls = measuredCalls(directCalls, meter)
+  const calls = withAttemptMetrics(directCalls, meter)
   for (const answer of answers) expect(await calls.attempt(asked)).toEqual(answer)
   meter.finished('approved', 1500)
   const text = await registry.metrics()

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { closingFor, createPages, isApproveTokenOf } from '../../../services/gate/store.ts'
+import { closedForMs, createPages, isApproveTokenOf } from '../../../services/gate/store.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -35,18 +35,18 @@ test('every approve token of a page is good, for its session', async () => {
 test("a page that is closed remembers since when, by the database's clock, until it is opened again", async () => {
   const pages = createPages(options())
   const session = newSession()
-  expect(await closingFor(database.pool, session)).toBeNull()
+  expect(await closedForMs(database.pool, session)).toBeNull()
   await pages.open(session)
   await pages.close(session)
   await age(session, 5000)
   // Other processes' clocks are right or wrong: neither matters.
   now += 60_000
   await pages.close(session)
-  const ms = await closingFor(database.pool, session)
+  const ms = await closedForMs(database.pool, session)
   expect(ms).toBeGreaterThanOrEqual(5000)
   expect(ms).toBeLessThan(60_000)
   await pages.open(session)
-  expect(await closingFor(database.pool, session)).toBeNull()
+  expect(await closedForMs(database.pool, session)).toBeNull()
 })
 
 /** As if the page had been closed so much earlier. */
@@ -61,7 +61,7 @@ test('a page that was opened again before it says that it is closed stays open',
   const session = newSession()
   const [before, newest] = [await pages.open(session), await pages.open(session)]
   await pages.close(session, before)
-  expect(await closingFor(database.pool, session)).toBeNull()
+  expect(await closedForMs(database.pool, session)).toBeNull()
   await pages.close(session, newest)
-  expect(await closingFor(database.pool, session)).not.toBeNull()
+  expect(await closedForMs(database.pool, session)).not.toBeNull()
 })

@@ -6,7 +6,7 @@ import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../services/gate/sessions.ts'
 import { declineSession } from '../../../services/gate/signup/commands.ts'
 import { reloadMs } from '../../../services/gate/signup/decide.ts'
-import { endOverdue, purgeGate, runTimeOuts } from '../../../services/gate/time-outs.ts'
+import { expireOverdue, purgeGate, runGateExpiry } from '../../../services/gate/time-outs.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useApprovalWorld } from './approval/world.ts'
 import { loginOpened, proven } from './given.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
      where status = 'pending' and approval_started_at is not null`,
   )
   for (const row of rows) await world.conclude(row)
-  while ((await endOverdue(world.parts)) > 0);
+  while ((await expireOverdue(world.parts)) > 0);
   while ((await purgeGate(world.parts)) > 0);
 })
 
@@ -50,7 +50,7 @@ async function approvedLogin(): Promise<GateSessionId> {
   return gate_session_id
 }
 
-const end = () => endOverdue(world.parts)
+const end = () => expireOverdue(world.parts)
 const purge = () => purgeGate(world.parts)
 /** As where the log does not take events about these sessions. */
 function failing(...ids: GateSessionId[]) {
@@ -131,7 +131,7 @@ describe('what is past its time ends', () => {
       [await delivering(), await approvedLogin(), await waiting()] as const
     const [broken, fine] = [await oneOfEach(), await oneOfEach()]
     world.now.ms += deliveryTtlMs
-    await expect(endOverdue(failing(...broken))).rejects.toThrow('its partition stands still')
+    await expect(expireOverdue(failing(...broken))).rejects.toThrow('its partition stands still')
     expect(await Promise.all(fine.map(world.find))).toMatchObject([
       { delivery: 'expired' },
       { code: 'expired' },
@@ -141,7 +141,7 @@ describe('what is past its time ends', () => {
   })
 
   test('by the scheduler, which looks again and again', async () => {
-    const scheduler = runTimeOuts({ ...world.parts, timeOutsMs: 20, purgeMs: 20 })
+    const scheduler = runGateExpiry({ ...world.parts, timeOutsMs: 20, purgeMs: 20 })
     onTestFinished(() => scheduler.stop())
     const id = await delivering()
     world.now.ms += deliveryTtlMs
@@ -165,7 +165,7 @@ describe('what is of no use any more is deleted', () => {
   test('keys of what has ended or never came to anything, and no other', async () => {
     const [acknowledged, kept] = [await delivering(), await delivering()]
     const [approving, unused] = [await started(), await waiting()]
-    for (const id of [approving, unused]) await world.parts.vault.make(id)
+    for (const id of [approving, unused]) await world.parts.vault.ensure(id)
     // As when the process dies between the event and the deletion.
     const data = { gate_session_id: acknowledged, acknowledgement_id: 'a', acknowledged_at: 1 }
     await world.happen({ type: 'GateDeliveryAcknowledged', data })

@@ -24,7 +24,10 @@ test('64 who ask for the key of a signup at once get the same one', async () => 
   const session = newSession()
   const vaults = [createVault(options()), createVault(options())]
   const keys = await Promise.all(
-    Array.from({ length: 64 }, (_, index) => vaults[index % 2]?.make(session) ?? Promise.reject()),
+    Array.from(
+      { length: 64 },
+      (_, index) => vaults[index % 2]?.ensure(session) ?? Promise.reject(),
+    ),
   )
   const sealed = keys[0]?.seal(Buffer.from('x'), { context: session, random: randomBytes })
   const opened = keys.map((key) => sealed && key.open(sealed, { context: session })?.toString())
@@ -35,7 +38,7 @@ test('what is sealed under a key is gone with it', async () => {
   const vault = createVault(options())
   const session = newSession()
   const context = session
-  const sealed = (await vault.make(session)).seal(Buffer.from('x'), {
+  const sealed = (await vault.ensure(session)).seal(Buffer.from('x'), {
     context,
     random: randomBytes,
   })
@@ -43,14 +46,14 @@ test('what is sealed under a key is gone with it', async () => {
   await vault.remove([session])
   expect(await vault.find(session)).toBeUndefined()
   // Asked for anew it is another key.
-  expect((await vault.make(session)).open(sealed, { context })).toBeUndefined()
+  expect((await vault.ensure(session)).open(sealed, { context })).toBeUndefined()
 })
 
 test('a key of the vault is bound to its signup and to our master keys', async () => {
   const vault = createVault(options())
   const [one, two] = [newSession(), newSession()]
-  await vault.make(one)
-  await vault.make(two)
+  await vault.ensure(one)
+  await vault.ensure(two)
   await database.pool.query(
     `update tidegate.gate_vault set data_key_sealed =
        (select data_key_sealed from tidegate.gate_vault where gate_session_id = $1) where gate_session_id = $2`,
@@ -82,7 +85,7 @@ test('the WAL has a key sealed alone, and the table nothing of it once it is rem
     random: (size) => (size === 32 ? plain.value : randomBytes(size)),
   })
   const sessions = Array.from({ length: 20 }, newSession)
-  for (const session of sessions) await vault.make(session)
+  for (const session of sessions) await vault.ensure(session)
   const secrets = [plain, ...(await Promise.all(sessions.map(keyBytes)))]
   const { scan } = createScanner(secrets)
   const foundIn = (places: Place[]) => new Set(places.flatMap(scan).map(({ secret }) => secret))

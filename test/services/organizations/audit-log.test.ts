@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readConfig } from '../../../infra/config.ts'
 import { sessionTtlMs } from '../../../services/gate/sessions.ts'
-import { endOverdue } from '../../../services/gate/time-outs.ts'
+import { expireOverdue } from '../../../services/gate/time-outs.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { endGraces } from '../../../services/organizations/grace-scheduler.ts'
@@ -190,7 +190,7 @@ describe('an entry says who it was, and by which request', () => {
     await send('POST', own(`/api-keys/${old}/rotations`))
     const { id } = await world.gate.open(serviceId)
     world.now.ms += sessionTtlMs
-    await endOverdue(world.gateParts)
+    await expireOverdue(world.gateParts)
     world.now.ms += graceMs
     await endGraces(deps)
     await setDataPolicy(deps, { organizationId, changes: { session_days: 30 } })

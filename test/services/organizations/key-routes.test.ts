@@ -127,7 +127,7 @@ describe('the list', () => {
 
   test('says when a key was last used', async () => {
     const usage = createKeyUsage(api.base)
-    usage.note(own.keyId)
+    usage.recordUse(own.keyId)
     await usage.close()
     const last_used_at = new Date(api.now.ms).toISOString()
     expect((await list()).body.data).toMatchObject([{ last_used_at }])

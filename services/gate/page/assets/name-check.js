@@ -29,14 +29,9 @@ export function askForName(consent) {
     })
   )
   const nameBox = el('bdi', { class: 'foreign' }, el('strong', {}, name))
-  const label = el(
-    'label',
-    { for: 'account-name' },
-    'To approve, type the account’s name: ',
-    nameBox,
-  )
+  const label = el('label', { for: 'account-name' }, 'To approve, type the account name: ', nameBox)
   const unsure = isHere
-    ? el('p', { id: 'elsewhere' }, 'It is not clear that a person uses this browser.')
+    ? el('p', { id: 'elsewhere' }, 'We could not confirm that a person is using this browser.')
     : null
   return {
     element: el('div', { class: 'elsewhere' }, unsure, label, input),

@@ -27,15 +27,16 @@ const outcomes = {
   claiming: {
     icon: 'clock',
     tone: 'plain',
-    title: ({ code }) => (code ? 'Tell your tool this code' : 'Your tool has to be told the code'),
+    title: ({ code }) =>
+      code ? 'Give this code to your tool' : 'Your tool is waiting for the code',
     text: ({ code, name }) =>
       code
         ? [
-            `You approved. ${name} makes the account once the tool in which you started this knows the code: type it there, or tell your agent.`,
-            'Tell it to nobody else. Somebody who sent you this link and asks for the code would get what you approved.',
+            `You approved. ${name} creates the account once your tool has this code: type it where you started, or give it to your agent.`,
+            'Do not give it to anybody else. Somebody who sent you this link and asks for the code would get what you approved.',
           ]
         : [
-            'This was approved on another page. That page shows the code. If it is gone, cancel and start again where you began.',
+            'This was approved on another page, which shows the code. If that page is gone, cancel and start again in your tool.',
           ],
   },
   working: {
@@ -44,7 +45,7 @@ const outcomes = {
     title: ({ name }) => `${name} is setting up the account`,
     text: () => [
       'You approved. This usually takes a few seconds.',
-      'You can close this page; it goes on without it.',
+      'You can close this page; the setup continues without it.',
     ],
   },
   approved: {
@@ -60,10 +61,10 @@ const outcomes = {
       if (kind === 'login')
         return ['If the dashboard did not open, ask your agent for another login.']
       if (!account)
-        return ['Your agent has its credentials, or can pick them up now. You can close this page.']
+        return ['Your agent has its credentials or can fetch them now. You can close this page.']
       return [
         `${name} created the ${thing} ${account}.`,
-        'Your agent can pick up its credentials now. You can close this page.',
+        'Your agent can fetch its credentials now. You can close this page.',
       ]
     },
   },
@@ -77,63 +78,63 @@ const outcomes = {
     'cross',
     'plain',
     'Declined',
-    'Nothing was created and nothing was handed out. You can close this page.',
+    'Nothing was created or shared. You can close this page.',
   ),
   closed: fixed(
     'closed',
     'plain',
     'This request was closed',
-    'Its page was closed before a decision, so nothing was created. Start again where you began.',
+    'The page was closed before a decision, so nothing was created. Start again in your tool.',
   ),
   failed: {
     icon: 'alert',
     tone: 'bad',
     title: ({ name }) => `${name} could not finish`,
     text: () => [
-      'You approved, but the service did not complete the account. No credentials were delivered.',
-      'Start again where you began, or ask the service.',
+      'You approved, but the service did not finish creating the account. No credentials were delivered.',
+      'Start again in your tool, or contact the service.',
     ],
   },
   misdirected: {
     icon: 'alert',
     tone: 'bad',
-    title: () => 'The login leads somewhere else',
+    title: () => 'This login points to another site',
     text: ({ name }) => [
-      `The address to continue at is not ${name}’s dashboard, so this page does not go there.`,
-      'Please tell the service.',
+      `The address to continue to is not ${name}’s dashboard, so this page does not open it.`,
+      'Please report this to the service.',
     ],
   },
   unclaimed: fixed(
     'alert',
     'bad',
     'The code was wrong five times',
-    'Nothing was created and nothing was handed out. Start again where you began.',
-    'If you told the code to nobody, somebody else was asking for this account.',
+    'Nothing was created or shared. Start again in your tool.',
+    'If you did not give the code to anybody, somebody else was trying to get this account.',
   ),
   expired: fixed(
     'clock',
     'plain',
     'This request has expired',
-    'Nothing was approved here in time. Requests wait for 15 minutes; start again where you began.',
+    'Requests expire after 15 minutes, and nothing was approved here in time. Start again in your tool.',
   ),
   resolved: fixed(
     'ended',
     'plain',
-    'This request was already answered',
-    'There is nothing left to decide here. You can close this page.',
+    'This request was already decided',
+    'There is nothing left to decide. You can close this page.',
   ),
   not_found: fixed(
     'alert',
     'plain',
-    'There is no such request',
-    'The address may be incomplete. Open it again from where you began.',
+    'Request not found',
+    'The address may be incomplete. Open it again from your tool.',
   ),
   limited: {
     icon: 'clock',
     tone: 'plain',
     title: () => 'One moment, please',
     text: ({ after }) => [
-      `Too many pages were opened from your network. This one tries again in ${spoken(after)}.`,
+      `Too many pages were opened from your network. This page tries again in ${spoken(after)}.`,
     ],
     again: 'Try now',
   },
@@ -142,7 +143,7 @@ const outcomes = {
       'alert',
       'bad',
       'Something went wrong on our side',
-      'The request could not be opened. Nothing was decided.',
+      'The request could not be loaded. Nothing was decided.',
     ),
     again: 'Try again',
   },
@@ -151,7 +152,7 @@ const outcomes = {
       'alert',
       'plain',
       'No connection',
-      'The server cannot be reached from here. Nothing was decided.',
+      'This page cannot reach the server. Nothing was decided.',
     ),
     again: 'Try again',
   },
@@ -160,9 +161,9 @@ const outcomes = {
       'tabs',
       'plain',
       'Open in another tab',
-      'You opened this request again. Decide there, or go on here.',
+      'You opened this request in another tab. Decide there, or continue here.',
     ),
-    again: 'Go on here',
+    again: 'Continue here',
   },
 }
 
@@ -174,13 +175,13 @@ function receiptLink(address) {
   const link = el(
     'a',
     { href: isOurs ? url.href : '#', id: 'receipt' },
-    'Have it forgotten who approved',
+    'Delete the record of who approved',
   )
   return el(
     'p',
     { class: 'receipt' },
     link,
-    ' at any time, with this link. Keep it: nobody else has it.',
+    ' at any time with this link. Save it: we cannot show it again.',
   )
 }
 
@@ -237,8 +238,8 @@ export function createOutcome(state, { happen, clock, say }) {
   function slow() {
     const first = element.querySelector('p')
     const endsAt = Date.parse(consent?.expires_at ?? '')
-    const until = endsAt > clock() ? `; it is asked again and again until ${clockTime(endsAt)}` : ''
-    if (first) first.textContent = `You approved. ${words.name} is slow to answer${until}.`
+    const until = endsAt > clock() ? `; retrying until ${clockTime(endsAt)}` : ''
+    if (first) first.textContent = `You approved. ${words.name} is slow to respond${until}.`
     say(first?.textContent ?? '')
   }
 
@@ -248,7 +249,7 @@ export function createOutcome(state, { happen, clock, say }) {
     show({ notice, busy }) {
       cancel.setAttribute('aria-disabled', String(busy !== null))
       trouble.textContent = notice
-        ? 'The connection is interrupted; still asking how it ended.'
+        ? 'The connection was interrupted; still checking for the outcome.'
         : ''
     },
   }

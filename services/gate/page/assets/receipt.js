@@ -27,10 +27,10 @@ function ask() {
 
 /** @param {Response | undefined} answer */
 function textOf(answer) {
-  if (answer?.ok) return 'It is forgotten. You can close this page.'
+  if (answer?.ok) return 'The record is deleted. You can close this page.'
   if (answer?.status === 404 || answer?.status === 422)
-    return 'This link is not complete. Open it as it was given to you.'
-  return 'That did not go through. Press again in a minute.'
+    return 'This link is incomplete. Open it exactly as you received it.'
+  return 'That did not work. Press again in a minute.'
 }
 
 export {}

@@ -130,37 +130,37 @@ function followFocus(signal) {
 }
 
 const tooLate =
-  'This request cannot be approved from here any more. Decline it, and start again where you began.'
+  'This request can no longer be approved from here. Decline it and start again in your tool.'
 
 /** @type {Record<Notice['kind'], { title: string, text?: string }>} */
 const texts = {
   flagged: {
     title: 'This looked automated, so it was not approved.',
-    text: 'A person has to approve. Use your everyday browser without remote control, automation or emulation, move through the page by hand, and press Approve again. There are three attempts in all; if none works, decline.',
+    text: 'A person must approve. Use your everyday browser without remote control, automation or emulation, use the page by hand, and press Approve again. You have three attempts in all; if none works, decline.',
   },
   proof: {
-    title: 'We could not tell whether a person is here.',
-    text: 'An extension that blocks scripts may be in the way. Allow this page, then press Approve again.',
+    title: 'We could not confirm that a person is here.',
+    text: 'An extension may be blocking scripts. Allow this page, then press Approve again.',
   },
   verdict: {
-    title: 'This service takes people alone.',
-    text: 'It was not clear that a person uses this browser. Use your everyday browser without extensions or remote control, and press Approve again.',
+    title: 'This service accepts approvals only from people.',
+    text: 'We could not confirm that a person is using this browser. Use your everyday browser without extensions or remote control, and press Approve again.',
   },
   unnamed: {
-    title: 'Type the account’s name, too.',
-    text: 'It was not clear that a person uses this browser. Type the name in the field above, then press Approve again.',
+    title: 'Type the account name as well.',
+    text: 'We could not confirm that a person is using this browser. Type the name in the field above, then press Approve again.',
   },
   refreshed: {
-    title: 'This request was opened somewhere else, too.',
-    text: 'The page was renewed. Nothing was approved: look at it once more, then decide.',
+    title: 'This request was also opened somewhere else.',
+    text: 'The page was reloaded, and nothing was approved. Check it again, then decide.',
   },
   trouble: {
-    title: 'That did not go through.',
-    text: 'Something went wrong on our side. You can press again; an answer counts only once.',
+    title: 'That did not work.',
+    text: 'Something went wrong on our side. You can press again; your decision counts only once.',
   },
   offline: {
     title: 'The connection was lost.',
-    text: 'Your answer may not have arrived. You can press again; an answer counts only once.',
+    text: 'Your decision may not have arrived. You can press again; it counts only once.',
   },
   limited: { title: 'Too many attempts.' },
 }
@@ -185,12 +185,12 @@ function noticeOf(notice, { lasting }) {
  * @param {{ settled: () => boolean, used: () => boolean, name: NameCheck | null }} checks
  */
 function missingStep({ settled, used, name }) {
-  if (!settled()) return 'This page has only just come to the front. To approve, press once more.'
-  if (!used())
-    return 'Nobody has used this page so far. A person has to press Approve, not a program.'
+  if (!settled())
+    return 'This page has only just come to the front. Press Approve again to confirm.'
+  if (!used()) return 'Nobody has used this page yet. A person must press Approve, not a program.'
   if (!name || name.fits()) return undefined
   name.focus()
-  return 'Type the name of the account first, in the field above.'
+  return 'First type the account name in the field above.'
 }
 
 /**

@@ -44,13 +44,13 @@ export const sections = {
     const text = block(service.description, { lines: 12, columns: 600 })
     if (text.trim() === '') return null
     const quote = el('blockquote', { class: 'about foreign', dir: 'auto' }, text)
-    return section('says', heading('says', 'The service says of itself'), quote)
+    return section('says', heading('says', 'In the service’s own words'), quote)
   },
 
   drawing({ service: { branding } }) {
     const art = block(branding?.ascii_art, { lines: 60, columns: 160 })
     if (art.trim() === '') return null
-    const label = 'A drawing by the service, made of characters'
+    const label = 'Text drawing by the service'
     const box = el(
       'div',
       { class: 'drawing', role: 'img', 'aria-label': label },
@@ -82,13 +82,13 @@ export const sections = {
       el(
         'p',
         { class: 'question' },
-        'Approve only if you started this yourself, in a tool that you are using now. Whoever has this link can approve, and this page does not know who you are. If somebody sent you the link, decline: they would use what you approve.',
+        'Approve only if you started this yourself, in a tool that you are using now. This page does not know who you are: anyone with the link can approve. If somebody sent you the link, decline: they would get what you approve.',
       ),
       code &&
         el(
           'p',
           { class: 'comparing' },
-          'Your tool shows this code, too. Comparing keeps two requests of yours apart. It does not protect you from a link that somebody sent you: they can send the code along.',
+          'Your tool shows the same code. Compare them to tell your own requests apart. A matching code does not protect you from a link that somebody sent you: they can send the code too.',
         ),
     )
   },
@@ -113,10 +113,10 @@ export const sections = {
     const requested =
       isTime && time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
     const rows = [
-      ['Address', foreign(ip_address ?? 'unknown', 60)],
+      ['IP address', foreign(ip_address ?? 'unknown', 60)],
       ['Network', networkText(network)],
-      ['Program', foreign(user_agent ?? 'did not say', 200)],
-      ['Asked', requested || 'unknown'],
+      ['Program', foreign(user_agent ?? 'not given', 200)],
+      ['Requested', requested || 'unknown'],
     ]
     const terms = rows.map(([term = '', value]) =>
       el('div', {}, el('dt', {}, term), el('dd', {}, value)),
@@ -173,10 +173,10 @@ function warning(network) {
 
 /** @param {Network | undefined} network */
 function whence(network) {
-  if (network?.same !== false) return 'The server does not know from where it was asked for.'
+  if (network?.same !== false) return 'The server cannot tell which network this request came from.'
   const origin = originOf(network)
-  const from = `It was asked for from another network than the one this browser is in${origin && `: ${origin}`}.`
-  return `${from} A tool that runs in the cloud does that, and so does somebody who sends you a link.`
+  const from = `It came from a different network than this browser’s${origin && `: ${origin}`}.`
+  return `${from} That is normal for a tool that runs in the cloud, but it also happens when somebody else sends you a link.`
 }
 
 /**
@@ -189,13 +189,13 @@ function originOf({ country, operator }) {
 
 /** @param {Network | undefined} network */
 function networkText(network) {
-  if (network?.same === true) return 'the same as this browser’s'
-  if (network?.same !== false) return 'not known'
+  if (network?.same === true) return 'same as this browser’s'
+  if (network?.same !== false) return 'unknown'
   const origin = originOf(network)
-  if (!origin) return 'another than this browser’s'
+  if (!origin) return 'different from this browser’s'
   // The licence of the data asks for this link.
   const source = outside(new URL('https://db-ip.com'), 'IP Geolocation by DB-IP')
-  return el('span', {}, 'another than this browser’s: ', foreign(origin, 160), ' (', source, ')')
+  return el('span', {}, 'different from this browser’s: ', foreign(origin, 160), ' (', source, ')')
 }
 
 /** @param {Service} service */
@@ -237,16 +237,8 @@ const grantsOf = {
     return el(
       'ul',
       { class: 'points' },
-      el(
-        'li',
-        {},
-        'This browser goes to ',
-        el('strong', {}, host),
-        ', logged in as ',
-        account,
-        '.',
-      ),
-      el('li', {}, 'That is for this one login; the next one needs your approval again.'),
+      el('li', {}, 'This browser opens ', el('strong', {}, host), ', logged in as ', account, '.'),
+      el('li', {}, 'This covers one login. The next one needs your approval again.'),
     )
   },
 
@@ -270,8 +262,8 @@ const grantsOf = {
  */
 function receives(service, variables) {
   if (variables.length === 0) return 'Your agent receives no credentials.'
-  if (service.id !== builtIn) return 'Your agent receives, encrypted and once:'
-  return 'With the secret keys your agent may do everything in it. It receives, encrypted and once:'
+  if (service.id !== builtIn) return 'Your agent receives these once, encrypted:'
+  return 'With the secret keys, your agent has full access to it. It receives these once, encrypted:'
 }
 
 /**

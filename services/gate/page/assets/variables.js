@@ -9,13 +9,13 @@ import { line } from './text.js'
 const questions = {
   service: (website) => ({
     id: 'let-own',
-    label: 'Write these into the environment file of my tool',
-    why: `They begin with the id of this service. Nobody has verified that ${website} is its own. Otherwise they go to a file of their own.`,
+    label: 'Write these to my tool’s environment file',
+    why: `Their names start with the id of this service, but nobody has verified that it owns ${website}. If you leave this unchecked, they go to a separate file.`,
   }),
   other: () => ({
     id: 'let-others',
-    label: 'Write these into the environment file of my tool, too',
-    why: 'They are not named after what is verified of this service, so other programs may read them. Otherwise they go to a file of their own.',
+    label: 'Also write these to my tool’s environment file',
+    why: 'Their names do not match a verified name of this service, so other programs may read them. If you leave this unchecked, they go to a separate file.',
   }),
 }
 
@@ -51,7 +51,8 @@ function listed(group, { members, website }) {
   const question = questions[group]?.(website)
   if (!question) {
     const isLet = () => group === 'verified'
-    const refused = 'Your tool does not write these: they would steer other programs.'
+    const refused =
+      'Your tool does not write these, because they could change how other programs run.'
     const note = group === 'refused' ? el('p', { class: 'other' }, refused) : null
     return { element: el('div', {}, list, note), isLet, keys }
   }

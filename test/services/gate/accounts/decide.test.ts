@@ -6,7 +6,7 @@ import type { AgentTokenRow } from '../../../../projections/gate/tables.ts'
 import {
   decideRenewal,
   decideRevocation,
-  ownToken,
+  tokenInScope,
   usableToken,
 } from '../../../../services/gate/accounts/decide.ts'
 import { day, eventsOf, now, outcome, scope, strangers, token } from '../given.ts'
@@ -22,10 +22,10 @@ test('a token is good until its time is over, unless it is revoked', () => {
 })
 
 test('a token is seen by its organization and environment alone', () => {
-  expect(ownToken(token, scope)).toBe(token)
-  for (const stranger of strangers) expect(ownToken(token, stranger)).toBeUndefined()
+  expect(tokenInScope(token, scope)).toBe(token)
+  for (const stranger of strangers) expect(tokenInScope(token, stranger)).toBeUndefined()
   // Of the built-in service.
-  expect(ownToken({ ...token, organization_id: null }, scope)).toBeUndefined()
+  expect(tokenInScope({ ...token, organization_id: null }, scope)).toBeUndefined()
 })
 
 test('a token that is used within a day stays as it is; after it, it has 90 days again', () => {
@@ -47,7 +47,7 @@ test('a token is revoked once, also when its time is over', () => {
 })
 
 test("no token, and another's, is not found to be revoked", () => {
-  const revocation = (state: AgentTokenRow | undefined, by: Parameters<typeof ownToken>[1]) =>
+  const revocation = (state: AgentTokenRow | undefined, by: Parameters<typeof tokenInScope>[1]) =>
     outcome(() => decideRevocation(state, { ...by, now }))
   expect(revocation(undefined, scope)).toBe('request.not_found')
   for (const stranger of strangers)

@@ -174,7 +174,7 @@ test('an organization whose service is silent holds up nobody else, nor who asks
   const stuck: Signup[] = []
   for (let n = 0; n < 4; n++) stuck.push(await world.started(silent))
   const others = [await world.started(owner), await world.started(owner), await world.started()]
-  const approvals = startProcess({ pollIntervalMs: 30, concurrency: { max: 3, each: 2 } })
+  const approvals = startProcess({ pollIntervalMs: 30, concurrency: { max: 3, maxPerName: 2 } })
   const outcomes = (signups: Signup[]) =>
     Promise.all(signups.map(async ({ id }) => (await approvals.outcome(id, patience))?.status))
   expect(await outcomes(others)).toEqual(others.map(() => 'approved'))

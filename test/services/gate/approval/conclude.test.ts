@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { lookupHashes } from '../../../../infra/crypto/api-keys.ts'
-import { isTokenOf, tokenHashes } from '../../../../infra/crypto/tokens.ts'
+import { matchesTokenHash, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { derivedHexId, webhookEventId } from '../../../../infra/ids.ts'
 import { type DirectRefusal, directType } from '../../../../infra/wire/webhooks/direct-call.ts'
 import { findAgentToken } from '../../../../projections/gate/queries.ts'
@@ -57,7 +57,7 @@ function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
           ? mortal(async (...args: unknown[]) => Reflect.apply(pool.query, pool, args))
           : Reflect.get(pool, name),
     }),
-    vault: { ...deps.vault, make: mortal(deps.vault.make) },
+    vault: { ...deps.vault, ensure: mortal(deps.vault.ensure) },
     directCalls: { raise: mortal(raise), attempt: mortal(attempt), giveUp: mortal(giveUp) },
     signUpOrganization: ({ startedAt, ...signup }) =>
       signUpOrganization({ ...deps, decide: decideAs(tester), idTime: startedAt }, signup),
@@ -137,7 +137,7 @@ describe('a service that answers', () => {
     expect(name).toBe(`${owner.serviceId.toUpperCase().replaceAll('-', '_')}_GATE_AGENT_TOKEN`)
     const { ack_token: ackToken = '' } = delivered.gate
     const { keyring } = world.parts
-    expect(isTokenOf(keyring, { token: ackToken, hash: session.ack_token_hash })).toBe(true)
+    expect(matchesTokenHash(keyring, { token: ackToken, hash: session.ack_token_hash })).toBe(true)
     expect(session.delivery_expires_at).toBe(world.now.ms + deliveryTtlMs)
     const issued = await findAgentToken(world.pool, tokenHashes(keyring, agentToken))
     expect(issued).toMatchObject({ status: 'active', expires_at: world.now.ms + agentTokenTtlMs })

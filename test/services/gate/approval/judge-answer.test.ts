@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
-import { judgeAnswer } from '../../../../services/gate/approval/decide.ts'
+import { judgeResponse } from '../../../../services/gate/approval/decide.ts'
 
 const { delivery } = generateDeliveryKeys()
 const keyId = delivery.key_id
@@ -17,7 +17,7 @@ const other = sealEnvelope(
 
 const judge = (status: number, content: unknown) => {
   const text = typeof content === 'string' ? content : JSON.stringify(content)
-  return judgeAnswer({ status, body: Buffer.from(text) }, keyId)
+  return judgeResponse({ status, body: Buffer.from(text) }, keyId)
 }
 const answer = (changes: object = {}) => ({ encrypted_delivery: { ...envelope, ...changes } })
 

@@ -16,7 +16,7 @@ import { startSignupApproval } from '../../../../services/gate/approval/commands
 import { concludeApproval } from '../../../../services/gate/approval/conclude.ts'
 import type { GateParts } from '../../../../services/gate/context.ts'
 import { createGateLimits } from '../../../../services/gate/limits.ts'
-import { foundSession } from '../../../../services/gate/sessions.ts'
+import { requireSession } from '../../../../services/gate/sessions.ts'
 import { createPages } from '../../../../services/gate/store.ts'
 import { createVault, findBundle } from '../../../../services/gate/vault.ts'
 import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
@@ -67,7 +67,7 @@ export async function useApprovalWorld() {
     return { id, keys }
   }
 
-  const find = async (id: GateSessionId) => foundSession(await findGateSession(world.pool, id))
+  const find = async (id: GateSessionId) => requireSession(await findGateSession(world.pool, id))
 
   /** A person approves. */
   async function approve({ id }: Signup): Promise<void> {

@@ -14,8 +14,8 @@ import {
 
 const now = opened + 5 * minute
 const claiming = claimingSignup()
-const told = (session: GateSessionRow, isCode: boolean) =>
-  decideClaim({ session, endpointId: 'we_1', isCode }, { now })
+const told = (session: GateSessionRow, isCorrectCode: boolean) =>
+  decideClaim({ session, endpointId: 'we_1', isCorrectCode }, { now })
 
 test('the right code starts the approval, and changes nothing once more', () => {
   const decisions = told(claiming, true)

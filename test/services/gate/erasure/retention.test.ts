@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { ErasableSession } from '../../../../projections/gate/queries.ts'
-import { eraseAged } from '../../../../services/gate/erasure/retention.ts'
+import { erasePastRetention } from '../../../../services/gate/erasure/retention.ts'
 import { useApprovalWorld } from '../approval/world.ts'
 import { day, loginOpened, minute } from '../given.ts'
 
@@ -14,7 +14,7 @@ const days = 30
 /** Those that would be erased now. */
 async function due(): Promise<Set<string>> {
   const erased: ErasableSession[] = []
-  await eraseAged({
+  await erasePastRetention({
     ...world.parts,
     retentionMs: days * day,
     eraseSessions: async (_decide, sessions) => void erased.push(...sessions),

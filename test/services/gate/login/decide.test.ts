@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import { isToken, isTokenOf } from '../../../../infra/crypto/tokens.ts'
-import { loginCode, redirectUrl } from '../../../../services/gate/login/commands.ts'
+import { isToken, matchesTokenHash } from '../../../../infra/crypto/tokens.ts'
+import { loginCodeOf, redirectUrl } from '../../../../services/gate/login/commands.ts'
 import {
   decideCodeConsumption,
   decideLoginApproval,
@@ -155,14 +155,14 @@ const masterKey = () => randomBytes(32).toString('base64')
 test('a code follows from session and approve token, and only its hash is needed to know it', () => {
   const keyring = createKeyring(masterKey())
   const asked = { keyring, gateSessionId: login.id, approveToken: 'gtapr_a' }
-  const { code, hash } = loginCode(asked)
+  const { code, hash } = loginCodeOf(asked)
   expect(isToken('gtcode', code)).toBe(true)
-  expect(isTokenOf(keyring, { token: code, hash })).toBe(true)
-  expect(loginCode({ ...asked, codeHash: null })).toEqual({ code, hash })
+  expect(matchesTokenHash(keyring, { token: code, hash })).toBe(true)
+  expect(loginCodeOf({ ...asked, codeHash: null })).toEqual({ code, hash })
   const others = [
-    loginCode({ ...asked, approveToken: 'gtapr_b' }),
-    loginCode({ ...asked, gateSessionId: `gate_${'6'.repeat(26)}` }),
-    loginCode({ ...asked, keyring: createKeyring(masterKey()) }),
+    loginCodeOf({ ...asked, approveToken: 'gtapr_b' }),
+    loginCodeOf({ ...asked, gateSessionId: `gate_${'6'.repeat(26)}` }),
+    loginCodeOf({ ...asked, keyring: createKeyring(masterKey()) }),
   ]
   expect(new Set([code, ...others.map((made) => made.code)]).size).toBe(4)
 })
@@ -170,10 +170,10 @@ test('a code follows from session and approve token, and only its hash is needed
 test('a code is told again after the master keys were rotated, as long as the one that made it is known', () => {
   const older = masterKey()
   const asked = { gateSessionId: login.id, approveToken: 'gtapr_a' }
-  const first = loginCode({ ...asked, keyring: createKeyring(older) })
+  const first = loginCodeOf({ ...asked, keyring: createKeyring(older) })
   const rotated = createKeyring(`${masterKey()},${older}`)
-  expect(loginCode({ ...asked, keyring: rotated, codeHash: first.hash })).toEqual(first)
-  expect(isTokenOf(rotated, { token: first.code, hash: first.hash })).toBe(true)
+  expect(loginCodeOf({ ...asked, keyring: rotated, codeHash: first.hash })).toEqual(first)
+  expect(matchesTokenHash(rotated, { token: first.code, hash: first.hash })).toBe(true)
 })
 
 test('a redirect has the code in its query and keeps the rest of the address', () => {

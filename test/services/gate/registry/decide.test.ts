@@ -41,7 +41,7 @@ const register = (changes: Registration = {}, command: object = {}) =>
     {
       organization,
       isRepeated: false,
-      alike: [],
+      similarIds: [],
       count: 0,
       verifiedNames: [],
       endpoint,
@@ -69,13 +69,13 @@ describe('registering', () => {
   test.each<[string, Registration, object, string]>([
     [
       'again, whatever has become of the rest since',
-      { isRepeated: true, alike: [service.id], count: 5, endpoint: undefined },
+      { isRepeated: true, similarIds: [service.id], count: 5, endpoint: undefined },
       {},
       'nothing',
     ],
-    ['with an id that somebody has', { alike: [service.id] }, {}, taken],
+    ['with an id that somebody has', { similarIds: [service.id] }, {}, taken],
     ['with the id of the built-in service', {}, { serviceId: 'tidegate' }, taken],
-    ['with an id that shares the variable of another', { alike: ['acme_mail'] }, {}, taken],
+    ['with an id that shares the variable of another', { similarIds: ['acme_mail'] }, {}, taken],
     ['as the fifth service', { count: 4 }, {}, 'GateServiceRegistered'],
     ['as the sixth service', { count: 5 }, {}, 'request.conflict'],
     ['without an endpoint', { endpoint: undefined }, {}, noEndpoint],
@@ -99,7 +99,7 @@ describe('registering', () => {
   })
 
   test('is refused with what to do', () => {
-    const { message, details } = refusal(() => register({ alike: ['acme_mail'] }))
+    const { message, details } = refusal(() => register({ similarIds: ['acme_mail'] }))
     expect(details?.fields?.[0]?.received).toBe('acme-mail')
     expect(message).toContain('ACME_MAIL_GATE_AGENT_TOKEN')
     expect(message).not.toContain('acme_mail')

@@ -5,7 +5,11 @@ import {
   checkedDefinition,
   completeDefinition,
 } from '../../../../services/gate/registry/definition.ts'
-import { checkedServiceId, isServiceId, unset } from '../../../../services/gate/registry/fields.ts'
+import {
+  checkedServiceId,
+  defaults,
+  isServiceId,
+} from '../../../../services/gate/registry/fields.ts'
 import type { ServiceFields } from '../../../../services/gate/registry/schemas.ts'
 import { refusal } from '../../organizations/given.ts'
 
@@ -33,7 +37,7 @@ const problemWith = (fields: ServiceFields, environment?: Environment) =>
 
 test('a new service has what is said, normalised, and else nothing', () => {
   expect(completeDefinition(minimal, rules)).toEqual({
-    ...unset,
+    ...defaults,
     name: 'Acme Mail',
     description: 'Mail.\nFor agents.',
     website: 'https://acme.example',
@@ -45,7 +49,7 @@ test('a change is as much as is said; objects are replaced as a whole, null clea
   expect(
     checked({ branding: { primary_color: '#abc' }, docs_url: null, dashboard_login_url: null }),
   ).toEqual({
-    branding: { ...unset.branding, primary_color: '#abc' },
+    branding: { ...defaults.branding, primary_color: '#abc' },
     docs_url: null,
     dashboard_login_url: null,
   })

@@ -6,7 +6,7 @@ import {
   domainChallenge,
   domainOf,
   findProof,
-  ownedPrefix,
+  verifiedPrefix,
 } from '../../../../services/gate/registry/ownership.ts'
 import { service } from '../given.ts'
 
@@ -19,9 +19,9 @@ test.each([
   ['https://openai.com', 'openai.com', 'OPENAI_'],
 ])('%s is of %s, whose variables begin with %s', (website, domain, prefix) => {
   expect(domainOf(website)?.domain).toBe(domain)
-  expect(ownedPrefix({ ...service, verified_domain: domain })).toBe(prefix)
+  expect(verifiedPrefix({ ...service, verified_domain: domain })).toBe(prefix)
   const vouchedFor = { ...service, verified: true, definition: { ...service.definition, website } }
-  expect(ownedPrefix(vouchedFor)).toBe(prefix)
+  expect(verifiedPrefix(vouchedFor)).toBe(prefix)
 })
 
 test.each([
@@ -33,17 +33,17 @@ test.each([
 ])('%s is of no domain; what the operator vouches for there has the name of its id', (website) => {
   expect(domainOf(website)).toBeNull()
   const there = { ...service, definition: { ...service.definition, website } }
-  expect(ownedPrefix(there)).toBeNull()
-  expect(ownedPrefix({ ...there, verified: true })).toBe('ACME_MAIL_')
+  expect(verifiedPrefix(there)).toBeNull()
+  expect(verifiedPrefix({ ...there, verified: true })).toBe('ACME_MAIL_')
 })
 
 test.each(['openai.example', '0penai.dev', 'database.dev', 'next.dev', 'gh.dev'])(
   'nobody gets the variables of many by %s',
-  (verified_domain) => expect(ownedPrefix({ ...service, verified_domain })).toBeNull(),
+  (verified_domain) => expect(verifiedPrefix({ ...service, verified_domain })).toBeNull(),
 )
 
 test('what nobody has verified has no variables of its own', () =>
-  expect(ownedPrefix(service)).toBeNull())
+  expect(verifiedPrefix(service)).toBeNull())
 
 const claim = { organizationId: 'org_1', serviceId: 'acme', domain: 'acme.dev' }
 const secret = () => randomBytes(32).toString('base64')

@@ -48,7 +48,7 @@ const afterwards = {
   declined: sessionAfter(pending, decideDecline(pending, { now })),
   closed: sessionAfter(
     pending,
-    decideClosedPage({ session: pending, closingForMs: reloadMs }, { now }),
+    decideClosedPage({ session: pending, closedMs: reloadMs }, { now }),
   ),
   failed: sessionAfter(started, decideApprovalFailure(started, { problem: 'It is silent.', now })),
   expired: sessionAfter(pending, decideSessionExpiry(pending, { now: now + sessionTtlMs })),
@@ -153,10 +153,8 @@ test.each<[string, Row, number | null, number, string]>([
   ['is not once it is being approved', started, reloadMs, reloadMs, 'nothing'],
   ['is not once it is resolved', approved, reloadMs, reloadMs, 'nothing'],
   ['expires rather, when that is due, too', pending, sessionTtlMs, sessionTtlMs, 'nothing'],
-])('a session whose page was closed %s', (_what, session, closingForMs, ms, expected) => {
-  expect(outcome(() => decideClosedPage({ session, closingForMs }, { now: now + ms }))).toBe(
-    expected,
-  )
+])('a session whose page was closed %s', (_what, session, closedMs, ms, expected) => {
+  expect(outcome(() => decideClosedPage({ session, closedMs }, { now: now + ms }))).toBe(expected)
 })
 
 const other = { acknowledgementId: 'other' }
@@ -232,7 +230,7 @@ const commands: Record<string, (session: GateSessionRow, now: number) => Decided
     }),
   'service fails': (session, now) => decideApprovalFailure(session, { problem: 'No.', now }),
   cancel: (session, now) => decideDecline(session, { now }),
-  close: (session, now) => decideClosedPage({ session, closingForMs: reloadMs }, { now }),
+  close: (session, now) => decideClosedPage({ session, closedMs: reloadMs }, { now }),
   ack: (session, now) =>
     decideAcknowledgement(
       { session, isAckToken: session.ack_token_hash !== null },

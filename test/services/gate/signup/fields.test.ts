@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
 import { generateConfirmationCode } from '../../../../infra/wire/gate.ts'
-import { checkedFields } from '../../../../services/gate/signup/schemas.ts'
+import { checkedSignupFields } from '../../../../services/gate/signup/schemas.ts'
 import { refusal } from '../../organizations/given.ts'
 
 const { delivery } = generateDeliveryKeys()
 const good = { account_name: 'Robin', delivery }
 
 test('a name has no outer spaces, and is as long as it has characters', () => {
-  const named = checkedFields({ ...good, account_name: `  ${'🐙'.repeat(100)} ` })
+  const named = checkedSignupFields({ ...good, account_name: `  ${'🐙'.repeat(100)} ` })
   expect(named).toMatchObject({ account_name: '🐙'.repeat(100), metadata: null })
 })
 
 test('metadata is kept as the agent wrote it', () => {
   const metadata = { plan: 'free', n: 1 }
-  expect(checkedFields({ ...good, metadata }).metadata).toBe('{"plan":"free","n":1}')
+  expect(checkedSignupFields({ ...good, metadata }).metadata).toBe('{"plan":"free","n":1}')
 })
 
 const deep = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`)
@@ -51,13 +51,13 @@ test.each([
   ],
   ['a key that is none', delivered({ public_key: 'AAAA' }), 'delivery.public_key invalid'],
 ])('a signup is refused for %s', (_what, changes, expected) => {
-  const { code, details } = refusal(() => checkedFields({ ...good, ...changes }))
+  const { code, details } = refusal(() => checkedSignupFields({ ...good, ...changes }))
   const [field] = details?.fields ?? []
   expect([code, `${field?.name} ${field?.issue}`]).toEqual(['gate.validation_failed', expected])
 })
 
 test('metadata is nested eight deep at most', () => {
-  expect(checkedFields({ ...good, metadata: deep(8) }).metadata).toBe(JSON.stringify(deep(8)))
+  expect(checkedSignupFields({ ...good, metadata: deep(8) }).metadata).toBe(JSON.stringify(deep(8)))
 })
 
 test('confirmation codes are random, and say nothing of the session', () => {

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { generateDeliveryKeys, openEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
-import { closingFor } from '../../../../services/gate/store.ts'
-import { endOverdue, purgeGate } from '../../../../services/gate/time-outs.ts'
+import { closedForMs } from '../../../../services/gate/store.ts'
+import { expireOverdue, purgeGate } from '../../../../services/gate/time-outs.ts'
 import {
   type ApprovedSignup,
   answeringService,
@@ -112,7 +112,7 @@ describe('polling', () => {
     await gate.pool.query('truncate tidegate.gate_vault')
     for (const lateMs of [0, deliveryTtlMs]) {
       gate.now.ms += lateMs
-      await endOverdue(gate.parts)
+      await expireOverdue(gate.parts)
       const { outcome, error } = await poll(signup)
       expect(outcome).toBe('410 gate.delivery_consumed')
       expect(error.message).toContain('their key is gone')
@@ -121,9 +121,9 @@ describe('polling', () => {
   })
 
   test('without a key that was lost before the approval was written is 410, too', async () => {
-    const { make } = gate.parts.vault
-    vi.spyOn(gate.parts.vault, 'make').mockImplementationOnce(async (id) => {
-      const key = await make(id)
+    const { ensure } = gate.parts.vault
+    vi.spyOn(gate.parts.vault, 'ensure').mockImplementationOnce(async (id) => {
+      const key = await ensure(id)
       await gate.pool.query('truncate tidegate.gate_vault')
       return key
     })
@@ -197,7 +197,7 @@ describe('cancel', () => {
     const { id } = await open()
     const tokens = [await gate.flow.approveToken(id), await gate.flow.approveToken(id)]
     const close = (approve_token?: string) => cancel(id, '?closing=1', { approve_token })
-    const isClosing = async () => (await closingFor(gate.pool, id)) !== null
+    const isClosing = async () => (await closedForMs(gate.pool, id)) !== null
     expect((await close(tokens[0])).data.status).toBe('pending')
     expect(await isClosing()).toBe(false)
     await close(tokens[1])
