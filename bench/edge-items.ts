@@ -1,5 +1,5 @@
 import { headersOf } from '../services/cli/simulate/generate/headers.ts'
-import { planSession, webOnly } from '../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../services/cli/simulate/generate/plan.ts'
 import { agentSignature, createAgentKey, directoryKeysOf } from '../test/support/agent-signature.ts'
 
 /** A request as an edge hands it on to be scored. */
@@ -34,7 +34,9 @@ const named = (userAgent: string, index: number): EdgeItem['headers'] => [
 
 // No two user agents are equal, so that none was read before.
 const browser: Kind = (seed, index) => {
-  const { 'User-Agent': userAgent = '', ...others } = headersOf(planSession(seed, index, webOnly))
+  const { 'User-Agent': userAgent = '', ...others } = headersOf(
+    planSession(seed, index, webOnlyMix),
+  )
   return { headers: [...named(userAgent, index), ...Object.entries(others)], ip: addressOf(index) }
 }
 const program: Kind = (_, index) => ({ headers: named('curl/8.5.0', index), ip: addressOf(index) })

@@ -3,7 +3,11 @@ import { deflateRawSync } from 'node:zlib'
 import { createCollectClient, type FetchLike } from '../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../infra/wire/collect/node-client-crypto.ts'
 import { headersOf } from '../services/cli/simulate/generate/headers.ts'
-import { planSession, type SessionPlan, webOnly } from '../services/cli/simulate/generate/plan.ts'
+import {
+  planSession,
+  type SessionPlan,
+  webOnlyMix,
+} from '../services/cli/simulate/generate/plan.ts'
 import { type Connections, connect, type LoadAnswer } from './load.ts'
 import type { Target } from './prepare.ts'
 
@@ -56,7 +60,7 @@ export async function runOpenLoop({
     if (early > 0) await delay(early)
     mostLateMs = Math.max(mostLateMs, -early)
     visits.push(
-      visit(planSession(`open loop ${start}`, index, webOnly), { ...target, connections, seen }),
+      visit(planSession(`open loop ${start}`, index, webOnlyMix), { ...target, connections, seen }),
     )
   }
   const endedAt = performance.now()

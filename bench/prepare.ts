@@ -12,7 +12,7 @@ import {
   toBase64Url,
 } from '../infra/wire/collect/protocol.ts'
 import { behaviorOf } from '../services/cli/simulate/generate/behavior.ts'
-import { planSession, webOnly } from '../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../services/cli/simulate/generate/plan.ts'
 import { createSeededRandom } from '../services/cli/simulate/generate/random.ts'
 import { type LoadAnswer, type LoadRequest, runLoad, type Sequence } from './load.ts'
 
@@ -34,7 +34,7 @@ const { createKeyPair, deriveDocumentKeys, sealBody } = nodeClientCrypto
 
 /** The body of an open request. Any 32 bytes are an X25519 public key. */
 export function openBody(index: number): Buffer {
-  const { sdk, page } = planSession(seed, index, webOnly)
+  const { sdk, page } = planSession(seed, index, webOnlyMix)
   return Buffer.from(JSON.stringify({ clientPublicKey: toBase64Url(randomBytes(32)), sdk, page }))
 }
 
@@ -49,7 +49,7 @@ export async function prepareDocument(
   { index, batches }: { index: number; batches: number },
 ) {
   const keyPair = createKeyPair(randomBytes)
-  const { sdk, page } = planSession(seed, index, webOnly)
+  const { sdk, page } = planSession(seed, index, webOnlyMix)
   const body = Buffer.from(JSON.stringify({ clientPublicKey: keyPair.publicKey, sdk, page }))
   const answer = await openOne(target, body)
   const keys = deriveDocumentKeys(keyPair, {
@@ -87,7 +87,7 @@ async function openOne({ baseUrl, publishableKey }: Target, body: Buffer): Promi
 
 function plaintexts(index: number, batches: number): Buffer[] {
   const random = createSeededRandom(seed, 'bench', index)
-  const { batches: planned, actor } = planSession(seed, index, webOnly)
+  const { batches: planned, actor } = planSession(seed, index, webOnlyMix)
   const behavior = () => ({
     version: 1,
     elapsed_ms: 2000,

@@ -9,7 +9,7 @@ import { createAccessControl } from '../services/server/access.ts'
 import { addCollect, openAdmission, openRecipients } from '../services/server/collect.ts'
 import { openCore } from '../services/server/dependencies.ts'
 import { createHttp } from '../services/server/http.ts'
-import { createOwnDecisions } from '../services/server/own-decisions.ts'
+import { createLocalDecisions } from '../services/server/own-decisions.ts'
 
 // The role collect as `serve` runs it, but for claims: every body has its number. What a claim costs is what lies
 // between the two.
@@ -45,7 +45,7 @@ const claims = { claim: async (mine: Claim) => mine }
 const countDocument = countDocuments(registry)
 const handOff = addCollect(app, {
   ...core,
-  ownDecisions: createOwnDecisions(core.applied),
+  localDecisions: createLocalDecisions(core.applied),
   log,
   auth,
   admission,

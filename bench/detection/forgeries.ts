@@ -1,6 +1,6 @@
 import type { HandoffAnswer } from '../../infra/wire/collect/client.ts'
 import { observationsSchema, type SentObservations } from '../../schemas/observations.ts'
-import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
 import { type Answering, addressOf, sendForged, userAgent } from './forging.ts'
 
@@ -90,7 +90,7 @@ const nativeOnWeb = read({ version: 1, elapsed_ms: 320, snapshot: { native: {} }
 /** The first session of the traffic generator that is a Windows Chrome of a person. */
 export function inventedVisit(seed: string): SentObservations[] {
   for (let index = 0; index < 1000; index++) {
-    const { batches, closing, actor } = planSession(seed, index, { ...webOnly, bots: 0 })
+    const { batches, closing, actor } = planSession(seed, index, { ...webOnlyMix, bots: 0 })
     const { brands = [], platform } = batches[0].snapshot?.navigator ?? {}
     if (actor === 'human' && platform === 'Win32' && brands.length > 0) return [...batches, closing]
   }

@@ -68,12 +68,12 @@ function goalsOfForgers(attacks: Attacked[]): Goal[] {
   const from = mass.filter(({ nth = 0 }) => nth >= 10)
   return [
     {
-      goal: 'Forged sessions where the engine was taught, without an oracle: none of at least 60 human',
+      goal: 'Forged sessions without an oracle, where the engine was taught (at least 60): none human',
       measured: `${passing.text} human`,
       isMet: passing.count === 0 && taught.length >= 60,
     },
     {
-      goal: 'Forged sessions where the engine is not taught, with implausible answers or without input: none human',
+      goal: 'Forged sessions with implausible answers or without input, where the engine is not taught: none human',
       measured: `${weak.text} human`,
       isMet: weak.count === 0,
     },
@@ -119,7 +119,9 @@ function goalsOfAutomation(rows: JudgedRow[]): Goal[] {
   const plain = acting.filter((row) => !isHandLike(row))
   const [caught, passing] = [share(plain, isBot), share(plain, isHuman)]
   const phones = share(rows.filter(isEmulatedPhone), isHuman)
-  const hands = acting.filter(isHandLike).map((row) => `${row.case} ${row.verdict} ${row.score}`)
+  const hands = acting
+    .filter(isHandLike)
+    .map((row) => `${row.case} ${row.verdict} (score ${row.score})`)
   const counted = (...which: Kind[]) => {
     const found = rows.filter(({ kind }) => which.includes(kind))
     return `${share(found, isBot).text} bot, ${share(found, isHuman).count} human`

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parsedJson } from '../../infra/text.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import { installedBrowsers, showPage } from '../../services/cli/installed-browsers.ts'
-import { type LoopbackAnswer, serveLoopback } from '../../services/cli/loopback-server.ts'
+import { type LoopbackResponse, serveLoopback } from '../../services/cli/loopback-server.ts'
 import { buildQuestions } from '../../services/web/build-sdk.ts'
 import type { AnswerTable } from './forging.ts'
 
@@ -44,10 +44,14 @@ export async function openOracle(name: OracleBrowser): Promise<Oracle> {
     questions: EngineQuestion[]
     resolve: (answers: Map<number, string>) => void
   }[] = []
-  const html: LoopbackAnswer = { status: 200, headers: { 'content-type': 'text/html' }, body: page }
+  const html: LoopbackResponse = {
+    status: 200,
+    headers: { 'content-type': 'text/html' },
+    body: page,
+  }
   const server = await serveLoopback({
     port: 0,
-    async answer({ url, body }) {
+    async handle({ url, body }) {
       if (url === '/') return html
       if (url === '/questions.js')
         return { status: 200, headers: { 'content-type': 'text/javascript' }, body: script }

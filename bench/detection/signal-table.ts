@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { standardModel } from '../../services/scoring/model/model.ts'
 import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
-import { judgedBy } from '../../services/scoring/signals/evaluate.ts'
+import { applyModel } from '../../services/scoring/signals/evaluate.ts'
 import { isJudged } from './measures.ts'
 import { readResults } from './results.ts'
 
@@ -25,7 +25,7 @@ export async function signalTable(): Promise<string> {
         (kind === 'person') === isPerson && signals_fired.some(({ signal }) => signal === slug),
     ).length
   const groups = Map.groupBy(
-    judgedBy(standardModel, signalCatalogue),
+    applyModel(standardModel, signalCatalogue),
     ({ role, category }) => `## ${titles[role]}: ${category}`,
   )
   const tables = [...groups].map(([title, signals]) => {

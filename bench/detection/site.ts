@@ -4,8 +4,8 @@ import { build } from 'esbuild'
 import { z } from 'zod'
 import { parsedJson } from '../../infra/text.ts'
 import {
-  type LoopbackAnswer,
   type LoopbackRequest,
+  type LoopbackResponse,
   serveLoopback,
 } from '../../services/cli/loopback-server.ts'
 
@@ -59,7 +59,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
   const script = settings + (await bundlePage())
   const sdk = await classicSdk(options.endpoint)
   const visits = new Map<string, ReturnType<typeof createVisit>>()
-  const pages: Record<string, () => LoopbackAnswer> = {
+  const pages: Record<string, () => LoopbackResponse> = {
     p: () => page(html),
     classic: () => page(html.replace('"/page.js"', '"/classic.js"')),
     'page.js': () => javascript(script),
@@ -67,7 +67,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
   }
   const server = await serveLoopback({
     port: 0,
-    async answer(request) {
+    async handle(request) {
       const [, part = '', run = ''] = request.url.split(/[/?]/)
       const visit = visits.get(run)
       if (request.method === 'POST' && visit) return visit.receive(part, request)
@@ -100,7 +100,7 @@ function createVisit(url: string) {
     begin: () => begun.resolve(),
     layout: () => known,
     posted: (phase: Phase) => answers[phase].promise,
-    receive(part: string, { body }: LoopbackRequest): LoopbackAnswer {
+    receive(part: string, { body }: LoopbackRequest): LoopbackResponse {
       const value = parsedJson(body)
       if (part === 'layout') known = layout.safeParse(value).data ?? known
       if (part === 'failed') fail(new Error(`in the page: ${body}`))
@@ -113,10 +113,10 @@ function createVisit(url: string) {
 }
 
 const noStore = { 'cache-control': 'no-store' }
-const page = (body: string): LoopbackAnswer => {
+const page = (body: string): LoopbackResponse => {
   return { status: 200, headers: { ...noStore, 'content-type': 'text/html; charset=utf-8' }, body }
 }
-const javascript = (body: string): LoopbackAnswer => {
+const javascript = (body: string): LoopbackResponse => {
   return {
     status: 200,
     headers: { ...noStore, 'content-type': 'text/javascript; charset=utf-8' },

@@ -4,7 +4,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { countSessions } from '../../projections/sessions/aggregates.ts'
 import type { GroupField } from '../../projections/sessions/count-groups.ts'
 import type { SessionFilters } from '../../projections/sessions/filters.ts'
-import { listSessions, type SessionPlace } from '../../projections/sessions/list-sessions.ts'
+import { listSessions, type SessionPosition } from '../../projections/sessions/list-sessions.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
 import { quantile } from '../stats.ts'
@@ -110,7 +110,7 @@ async function firstPages(): Promise<void> {
 async function walk(): Promise<void> {
   let pages = 0
   const ms = await timed(async () => {
-    let after: SessionPlace | undefined
+    let after: SessionPosition | undefined
     do {
       const { readTo } = await listSessions(pool, scope, {
         limit: 50,
@@ -137,12 +137,12 @@ async function counts(): Promise<void> {
     'verdict',
   ]
   for (const field of fields) {
-    const of = (more: SessionFilters, usesHours: boolean) => () =>
+    const of = (more: SessionFilters, usesRollUps: boolean) => () =>
       countSessions(pool, scope, {
         interval: 'none',
         groupBy: [field],
         top: 10,
-        usesHours,
+        usesRollUps,
         filters: { ...more, ...month },
       })
     await of({}, true)()

@@ -1,10 +1,10 @@
 import { deflateRawSync } from 'node:zlib'
 import { noNetwork } from '../../infra/ip/network.ts'
-import { createBreather } from '../../infra/timing.ts'
-import { nothingLearned } from '../../projections/answers/learned.ts'
+import { createYielder } from '../../infra/timing.ts'
+import { noLearnedAnswers } from '../../projections/answers/learned.ts'
 import type { BatchReceived } from '../../schemas/events.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
-import { startDecisions } from '../../services/scoring/decide.ts'
+import { createDecider } from '../../services/scoring/decide.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
 import type { Scale } from '../scale.ts'
@@ -65,15 +65,15 @@ async function longestTurn(text: string, bodies: number): Promise<number> {
     last = cpuMs()
   }
   const timer = setInterval(note)
-  const { apply } = startDecisions(new Map(), {
-    learned: nothingLearned,
+  const { apply } = createDecider(new Map(), {
+    learned: noLearnedAnswers,
     network: noNetwork,
     now: Date.now(),
   })
-  const breathe = createBreather()
+  const yieldToEventLoop = createYielder()
   for (const data of events) {
     apply({ type: 'BatchReceived', data })
-    await breathe()
+    await yieldToEventLoop()
   }
   note()
   clearInterval(timer)

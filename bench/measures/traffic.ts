@@ -24,7 +24,7 @@ export async function sendTraffic(
     baseUrl: child.url,
     publishableKeys: storedKeys(live),
     seed: 'bench',
-    answers: answersOf,
+    createAnswers: answersOf,
     ...options,
   })
   if (report.failed > 0) throw new Error(`simulate failed: ${JSON.stringify(report.errors)}`)

@@ -1,15 +1,15 @@
 import { noNetwork } from '../../infra/ip/network.ts'
 import { createSeededRandom } from '../../services/cli/simulate/generate/random.ts'
 import { readFacts } from '../../services/scoring/session/facts.ts'
-import { forgotten } from '../../services/scoring/session/state.ts'
+import { emptyState } from '../../services/scoring/session/state.ts'
 import { allKeys, storageKeyOf, visitorKeysOf } from '../../services/scoring/visitors/keys.ts'
 import { type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
 import { type Profile, profileOf } from '../../services/scoring/visitors/profile.ts'
 import {
-  beginnings,
   type LinkedSession,
-  mayBeTwo,
+  needsSplitCheck,
   sessionsToSplit,
+  storageFirstSeen,
 } from '../../services/scoring/visitors/split.ts'
 import { evolve, type Habits, habitsOf } from './evolution.ts'
 import { createLooks, type Kind, type Look } from './looks.ts'
@@ -131,7 +131,7 @@ function createMemory() {
       index.get(key)?.delete(id)
     ofVisitor.delete(id)
     for (const link of theirs) put(link)
-    const began = beginnings(theirs)
+    const began = storageFirstSeen(theirs)
     const [storage_key] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['']
     const times = theirs.map(({ linked_at }) => linked_at)
     visitors.set(id, {
@@ -161,7 +161,7 @@ function createMemory() {
       const match = matchVisitor({ sessionId, openedAt: at, keys, profile, candidates: { byKey } })
       const { id } = match
       let { visitor } = match
-      if (visitor && match.basis === 'deterministic' && mayBeTwo(visitor, keys.presented)) {
+      if (visitor && match.basis === 'deterministic' && needsSplitCheck(visitor, keys.presented)) {
         const parted = sessionsToSplit(visitor, keys.presented, ofVisitor.get(id) ?? [])
         const to = `split ${sessionId}`
         for (const moved of parted) {
@@ -206,7 +206,7 @@ export function profileOfLook({ snapshot, ip }: Look) {
     profileOf(
       readFacts({
         state: {
-          ...forgotten({ session_id: 's', organization_id: 'o', environment: 'live' }, 0),
+          ...emptyState({ session_id: 's', organization_id: 'o', environment: 'live' }, 0),
           snapshot,
           ip_address: ip,
           user_agent: snapshot.navigator.user_agent ?? '',

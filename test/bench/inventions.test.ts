@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { inventions } from '../../bench/detection/inventions.ts'
-import { type LearnedAnswers, nothingLearned } from '../../projections/answers/learned.ts'
+import { type LearnedAnswers, noLearnedAnswers } from '../../projections/answers/learned.ts'
 import { snapshotSchema } from '../../schemas/observations.ts'
 import { testSession } from '../services/scoring/support/events.ts'
 import { evaluateState, stateOf } from '../services/scoring/support/sessions.ts'
@@ -8,8 +8,8 @@ import { proofsOf } from '../services/scoring/support/snapshots.ts'
 
 // The deployment knows what engines answer to its own questions, which nobody can look up.
 const taught: LearnedAnswers = {
-  right: () => undefined,
-  ownQuestions: () => [],
+  answersTo: () => undefined,
+  bankQuestions: () => [],
   progress: () => ({ isLearned: true, visitors: 20, needed: 20 }),
 }
 
@@ -40,6 +40,6 @@ test.each(inventions.map((one) => [one.name, one] as const))(
 test.each(inventions.filter(({ isFresh }) => isFresh).map((one) => [one.name, one] as const))(
   '%s leaves something out, and is human nowhere',
   (_, one) => {
-    expect(verdictOf(one, nothingLearned)).not.toBe('human')
+    expect(verdictOf(one, noLearnedAnswers)).not.toBe('human')
   },
 )

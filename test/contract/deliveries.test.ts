@@ -12,7 +12,7 @@ import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
-import { raise } from '../../services/webhooks/planner/raise.ts'
+import { eventOfDecision } from '../../services/webhooks/planner/raise.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
@@ -89,12 +89,12 @@ async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
 /** One event of each type that there is, as it is stored. */
 function events(): WebhookEventRow[] {
   const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
-  const state = { organization, endpoint, recent: [], exists: false }
+  const state = { organization, endpoint, recentTests: [], exists: false }
   const tests = decideTest(state, { eventId, now }).flatMap(({ event }) =>
     event.type === 'WebhookEventRaised' ? [event.data] : [],
   )
   const scored = sessionScored({ is_provisional: false })
-  const raised = [...sessionEventTypes.map((type) => raise(scored, type, now)), ...tests]
+  const raised = [...sessionEventTypes.map((type) => eventOfDecision(scored, type, now)), ...tests]
   const stored = raised.map(({ event_id, type, ...event }) => ({
     ...event,
     id: event_id,

@@ -165,7 +165,10 @@ describe('/docs/errors', () => {
     for (const code of errorCodes) {
       const section = page.split(`<section id="${code}">`)[1]?.split('</section>')[0] ?? ''
       expect(section).toContain(`HTTP ${errorTable[code].status}`)
-      const words = section.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&')
+      const words = section
+        .replaceAll(/<[^>]+>/g, '')
+        .replaceAll('&#39;', "'")
+        .replaceAll('&amp;', '&')
       expect(words).toContain(errorTable[code].meaning.replaceAll('`', ''))
       expect(words).toContain(errorTable[code].remedy.replaceAll('`', ''))
     }

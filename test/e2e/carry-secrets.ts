@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type CollectClientOptions, createCollectClient } from '../../infra/wire/collect/client.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
-import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import { validatingFetch } from '../support/described.ts'
 import type { KnownSecrets } from '../support/known-secrets.ts'
 import type { RunningTidegate } from '../support/tidegate.ts'
@@ -212,7 +212,7 @@ type Visit = Pick<CollectClientOptions, 'resumeToken' | 'continuity'> & {
 }
 
 async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, ...known }: Visit) {
-  const plan = planSession('secrets', 3, { ...webOnly, bots: 0, returning: 0 })
+  const plan = planSession('secrets', 3, { ...webOnlyMix, bots: 0, returning: 0 })
   const [password, query, typed, address] = [hex(), hex(), hex(), `203.0.113.${randomBytes(1)[0]}`]
   secrets.add('the password in a page URL', password)
   secrets.add('the query of a page URL', query, storedOnly)

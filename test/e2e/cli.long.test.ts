@@ -73,8 +73,8 @@ describe('the operator commands', () => {
     const recorded = ['--addresses', 'short', '--minimal-mode', 'allow']
     const set = await printed('org', 'policy', slug, ...days, ...recorded)
     expect(set).toMatch(/│ sessions +│ 90 days +│/)
-    expect(set).toMatch(/│ visitors +│ for ever +│/)
-    expect(set).toContain('Addresses are recorded in short. The minimal mode is allowed.')
+    expect(set).toMatch(/│ visitors +│ forever +│/)
+    expect(set).toContain('IP addresses: short. Minimal mode: allowed.')
     const policy = {
       session_days: 90,
       decision_days: null,
@@ -147,7 +147,7 @@ describe('the operator commands', () => {
     const secret = ['--name', 'CI', '--type', 'secret', '--scopes', '*']
     const made = await printed('keys', 'create', slug, ...secret)
     const key = /^sk_live_\S+$/m.exec(made)?.[0] ?? ''
-    expect(made).toContain('shown this once')
+    expect(made).toContain('shown only once')
     expect(await statusFor('/v1/sessions', key)).toBe(200)
     const list = ['keys', 'list', slug]
     expect((await printed(...list)) + (await printed(...list, '--json'))).not.toContain(key)

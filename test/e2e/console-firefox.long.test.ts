@@ -46,7 +46,7 @@ test('one comes in by the link, and finds, marks and closes the own session by k
     .toBe('human')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
-  await page.waitForSelector('::-p-text(marked as bot)')
+  await page.waitForSelector('::-p-text(labeled bot)')
   await page.keyboard.press('Escape')
   await expect.poll(() => hasParameter('open')).toBe(false)
   await page.keyboard.press('/')

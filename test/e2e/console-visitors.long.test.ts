@@ -66,14 +66,14 @@ async function type(field: Locator, text: string): Promise<void> {
 
 test('the line has all sessions, how each was linked, and why', async () => {
   await expect.poll(() => entries().count()).toBe(3)
-  await entries().nth(2).getByText('Began as a new visitor').waitFor()
+  await entries().nth(2).getByText('New visitor').waitFor()
   for (const i of [0, 1])
-    await entries().nth(i).getByText('Linked by an id that the browser kept').waitFor()
-  await entries().first().getByText('later, with no change').waitFor()
+    await entries().nth(i).getByText('Matched by an id stored in the browser').waitFor()
+  await entries().first().getByText('later, no changes').waitFor()
   await page.locator('body').press('j')
   expect(await page.locator(':focus').getAttribute('title')).toMatch(/^sid_/)
   await entries().first().locator('summary').press('Enter')
-  await entries().first().getByText('The browser kept an id').waitFor()
+  await entries().first().getByText('Id stored in the browser').waitFor()
 })
 
 test('a session leads to its visitor, and a user or an id finds one', async () => {
@@ -95,9 +95,9 @@ test('a session leads to its visitor, and a user or an id finds one', async () =
 
 test('sessions that are chosen on the line get a visitor of their own, and a merger takes that back', async () => {
   await entries().first().getByRole('checkbox').press('Space')
-  await type(page.locator('#split').getByLabel('Why, in your words'), 'Two people.')
+  await type(page.locator('#split').getByLabel('Reason (kept permanently'), 'Two people.')
   await page.keyboard.press('Enter')
-  const said = page.getByRole('status').filter({ hasText: '1 session is of the visitor' })
+  const said = page.getByRole('status').filter({ hasText: 'Moved 1 session to the visitor' })
   const other = (await said.getByRole('link').textContent()) ?? ''
   await expect.poll(() => entries().count()).toBe(2)
   await said.getByRole('link').press('Enter')
@@ -105,12 +105,12 @@ test('sessions that are chosen on the line get a visitor of their own, and a mer
   await open(visitor)
   const merging = page.locator('#merge')
   await merging.getByLabel('Id of the other visitor').fill(other)
-  await merging.getByLabel('Why, in your words').fill('One person.')
+  await merging.getByLabel('Reason (kept permanently').fill('One person.')
   await page.keyboard.press('Enter')
-  await page.getByText('1 session is of this visitor now.').waitFor()
+  await page.getByText('Moved 1 session to this visitor.').waitFor()
   await expect.poll(() => entries().count()).toBe(3)
   await open(other)
-  await page.getByText('was merged into another one').waitFor()
+  await page.getByText('was merged into another').waitFor()
   server.complaints.splice(0)
   await page.getByRole('link', { name: visitor }).click()
   await expect.poll(() => entries().count()).toBe(3)
@@ -130,7 +130,7 @@ test('neither visitors nor one of them hinder people, and neither does the quest
   await checkLooks(page, urlOf('visitors'))
   await checkLooks(page, urlOf(`visitors/${visitor}`))
   await page.getByRole('button', { name: 'Erase …' }).press('Enter')
-  await page.getByText('What goes: 3 sessions, 1 visitor').waitFor()
+  await page.getByText('Erases 3 sessions, 1 visitor').waitFor()
   await checkReach(page, 360)
 })
 
@@ -140,7 +140,7 @@ test('erasing wants the id typed, and leaves a receipt', async () => {
   await page.keyboard.press('Escape')
   await expect.poll(() => page.locator(':focus').textContent()).toBe('Erase …')
   await page.keyboard.press('Enter')
-  const typed = page.getByLabel('Type its id')
+  const typed = page.getByLabel('Type the visitor id')
   await type(typed, 'yes')
   await page.keyboard.press('Enter')
   expect(await page.getByRole('dialog').isVisible()).toBe(true)
@@ -150,7 +150,7 @@ test('erasing wants the id typed, and leaves a receipt', async () => {
   await page.getByRole('heading', { name: 'Erased' }).waitFor()
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Save the receipt' }).press('Enter'),
+    page.getByRole('button', { name: 'Save receipt' }).press('Enter'),
   ])
   const receipt = JSON.parse(await readFile(await download.path(), 'utf8'))
   expect(receipt).toMatchObject({ visitor_id: visitor, counts: { sessions: 3, visitors: 1 } })

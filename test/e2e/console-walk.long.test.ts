@@ -53,7 +53,7 @@ async function walk(page: Page, link: string): Promise<{ quoted: string[]; pictu
   await page.getByRole('heading', said('Getting started')).waitFor()
   await picture('console-overview')
   await page.getByRole('link', said('demo page')).click()
-  await page.getByRole('button', said('Who am I to you?')).click()
+  await page.getByRole('button', said('Check this visit')).click()
   await page.waitForSelector('#result[data-state="done"]')
   await page.getByRole('link', said('Console')).click()
   await page.getByRole('link', said('Sessions')).click()

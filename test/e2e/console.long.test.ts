@@ -92,8 +92,8 @@ describe('sessions', () => {
 
   test('a filter that nothing meets says so, and leads out', async () => {
     await open('live/sessions?country=XX&since=banana')
-    await page.getByText('time in the address cannot be read, so these are the last 24').waitFor()
-    await page.getByText('No sessions meet these filters').waitFor()
+    await page.getByText('time range in the URL is invalid. Showing the last 24').waitFor()
+    await page.getByText('No sessions match these filters').waitFor()
     await page.getByRole('link', { name: 'Clear all filters' }).click()
     await rows().first().waitFor()
   })
@@ -111,18 +111,18 @@ describe('sessions', () => {
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.locator('button[aria-pressed="true"]', { hasText: 'bot' }).waitFor()
-    await page.getByText('marked as bot').waitFor()
+    await page.getByText('labeled bot').waitFor()
   })
 
   test('the chart says what a bar has, narrows the time, and goes back', async () => {
     await open('live/sessions?last=30d')
     const chart = page.locator('figure.chart')
-    await chart.getByText('Days are UTC').waitFor()
-    await chart.getByText(/The last bar is not a whole one: it is counted until /).waitFor()
+    await chart.getByText('Days in UTC').waitFor()
+    await chart.getByText(/Last bar is partial \(until /).waitFor()
     const plot = chart.locator('.plot .u-over')
     const { width, height } = await sizeOf(plot)
     await plot.hover({ position: { x: width - 2, y: height / 2 } })
-    await chart.getByText(/together/).waitFor()
+    await chart.getByText(/total/).waitFor()
     await page.mouse.down()
     await page.mouse.move(...(await placeIn(plot, width / 2, height / 2)), { steps: 3 })
     await page.mouse.up()
@@ -149,13 +149,13 @@ describe('sessions', () => {
 
   test('any time can be chosen, and keys step through it', async () => {
     await open('live/sessions?last=1h&verdict=bot')
-    await page.getByText('other times').click()
+    await page.getByText('custom range').click()
     const time = page.getByRole('navigation', { name: 'Time' })
     const [since, until] = [time.getByLabel('From'), time.getByLabel('Until')]
     await since.fill('2026-03-01T10:00')
     await until.fill('2026-03-01T10:30')
     await page.getByRole('button', { name: 'Show' }).click()
-    await page.getByText('No sessions meet these filters within this time').waitFor()
+    await page.getByText('No sessions match these filters in this period').waitFor()
     const span = (from: string, to: string) => ({
       verdict: 'bot',
       since: new Date(from).toISOString(),
@@ -201,7 +201,7 @@ describe('the list of sessions', () => {
     expect(download.suggestedFilename()).toBe('sessions.csv')
     expect(lines).toHaveLength(2)
     expect(lines[0]).toMatch(/^id,evaluated_at,verdict,/)
-    await page.getByText('1 saved.').waitFor()
+    await page.getByText('Saved 1 row').waitFor()
   })
 
   test('columns are in the address', async () => {
@@ -287,8 +287,8 @@ describe('the list of sessions', () => {
       await route.continue({ url: url.href })
     })
     await open('live/sessions?os%5Bnot%5D=Plan9')
-    await page.getByText(/^No session meets the filters since 1 Jan 2026/).waitFor()
-    await page.getByRole('button', { name: 'Go on reading' }).click()
+    await page.getByText(/^No match since 1 Jan 2026/).waitFor()
+    await page.getByRole('button', { name: 'Search older sessions' }).click()
     await rows().first().waitFor()
     await page.unrouteAll()
   })
@@ -308,7 +308,7 @@ describe('a session', () => {
 
   test('the steps lead to the score, and what a signal means opens by keyboard', async () => {
     await open(`live/sessions/${driven}`)
-    const score = part(/^How the score of 100/)
+    const score = part('Score breakdown')
     const rows = score.locator('tbody tr')
     await rows.first().waitFor()
     expect(await rows.last().locator('td').last().textContent()).toBe('100')
@@ -316,20 +316,23 @@ describe('a session', () => {
     await signal.focus()
     await page.keyboard.press('Enter')
     await score.getByText('people who drive their own browser').waitFor()
-    await score.getByRole('heading', { name: /^Overruled/ }).waitFor()
+    await score.getByRole('heading', { name: 'Not counted' }).waitFor()
     await score.getByRole('link', { name: 'Sessions with this signal' }).first().click()
     await expect.poll(() => parameters().signal).toBe('webdriver_detected')
   })
 
   test('what was not looked at stands beside what was', async () => {
     await open(`live/sessions/${bare}`)
-    await part('What was not looked at').getByText('behavioral').first().waitFor()
-    await part('What was looked at').getByText('request headers').first().waitFor()
+    await part('Missing evidence').getByText('behavioral').first().waitFor()
+    await part(/^Evidence/)
+      .getByText('request headers')
+      .first()
+      .waitFor()
   })
 
   test('whose session it is can be said, and taken back', async () => {
     await open(`live/sessions/${bare}`)
-    const field = page.getByLabel('Your id of the user')
+    const field = page.getByLabel('Your user id')
     await field.fill('<b>ann</b>')
     await field.press('Enter')
     await page.getByText(', user <b>ann</b>').waitFor()
@@ -346,7 +349,7 @@ describe('a session', () => {
     await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, init)
     await open(`live/sessions/${id}`)
     await page.getByText(', user \\u2069\\u202enna\\u200b').waitFor()
-    expect(await page.getByLabel('Your id of the user').inputValue()).toBe(user)
+    expect(await page.getByLabel('Your user id').inputValue()).toBe(user)
     await open('live/sessions?columns=session,page,user')
     await page.getByRole('button', { name: '\\u2069\\u202enna\\u200b' }).click()
     await page.getByRole('link', { name: 'Only this' }).click()
@@ -358,7 +361,7 @@ describe('a session', () => {
   test('why it is of its visitor is answered when that is opened', async () => {
     await open(`live/sessions/${driven}`)
     await page.getByText('Why this visitor').click()
-    await page.getByText('Nobody looked like it before').waitFor()
+    await page.getByText('No candidate: new visitor').waitFor()
   })
 
   test('the API request that is copied answers what the page shows', async () => {
@@ -371,7 +374,7 @@ describe('a session', () => {
     const { secret_key } = tidegate.credentials.live
     const { data } = explained.parse(await answerTo(url, secret_key))
     expect(data.score.steps.at(-1)?.total).toBe(data.decision.risk_score)
-    const offset = part('On the log').getByText(String(data.log.offset), { exact: true })
+    const offset = part('Event log').getByText(String(data.log.offset), { exact: true })
     expect(await offset.count()).toBeGreaterThan(0)
   })
 })
@@ -419,7 +422,7 @@ test('a session hinders nobody, also with all of it open', async () => {
     'for (const one of document.querySelectorAll("main details")) one.open = true',
   )
   await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
-  await page.getByText('Nobody looked like it before').waitFor()
+  await page.getByText('No candidate: new visitor').waitFor()
   await checkReach(page, 360)
 })
 
@@ -428,20 +431,20 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
   page.on('dialog', (dialog) => void dialog.accept())
   try {
     await open('live/overview')
-    await page.getByRole('link', { name: /^A webhook/ }).click()
-    await page.getByText('Add an endpoint').click()
+    await page.getByRole('link', { name: /^Add a webhook/ }).click()
+    await page.getByText('Add endpoint').click()
     await page.getByLabel('Name').fill('<b>Shop</b>')
-    await page.getByLabel('Address').fill(`${receiver.url}/hook`)
+    await page.getByLabel('URL', { exact: true }).fill(`${receiver.url}/hook`)
     await page.getByRole('button', { name: 'Add', exact: true }).click()
-    await page.getByText('It is shown this once').waitFor()
-    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByText('Signing secret (shown only once)').waitFor()
+    await page.getByRole('button', { name: 'Send test event' }).click()
     const test = page.locator('tr', { hasText: 'webhook.test' })
     await test.getByText('succeeded').waitFor()
     await test.getByRole('link', { name: 'webhook.test' }).click()
     await page.getByRole('region', { name: 'Delivery to <b>Shop</b>' }).getByText('204').waitFor()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'New secret' }).click()
-    await page.getByText(/^two, the previous one until in /).waitFor()
+    await page.getByRole('button', { name: 'Rotate secret' }).click()
+    await page.getByText(/^current, and the previous one until in /).waitFor()
     await page.getByRole('button', { name: 'Disable' }).click()
     await page.getByText('disabled (manual)').waitFor()
   } finally {
@@ -467,7 +470,7 @@ test('the environment is in the address, and the other one has none of its sessi
   await rows().first().waitFor()
   await page.getByLabel('Environment').selectOption('test')
   await expect.poll(() => new URL(page.url()).pathname).toBe('/console/test/sessions')
-  await page.getByText('No sessions within this time').waitFor()
+  await page.getByText('No sessions in this period').waitFor()
 })
 
 async function logInBy(key: string): Promise<void> {
@@ -484,7 +487,7 @@ test('a key of one environment opens that one, and the other says that it was no
   await logInBy(tidegate.credentials.test.secret_key)
   expect(await page.getByLabel('Environment').inputValue()).toBe('test')
   await open('live/sessions')
-  await page.getByText('was not given the environment live').waitFor()
+  await page.getByText('has no access to the environment live').waitFor()
   await page.getByRole('link', { name: 'Go to test' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
 })

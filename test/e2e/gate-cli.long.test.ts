@@ -90,7 +90,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     profile = await createProfile()
     proxy = await startProxy(tidegate.baseUrl)
     integrator = followCli(['gate', 'dev-integrator'], { DATA_DIR: tidegate.dataDir })
-    await integrator.line(/listens on/)
+    await integrator.line(/is listening on/)
   }, 120_000)
   afterAll(async () => {
     integrator?.end()
@@ -199,7 +199,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     outputs.push(result)
     expect(result).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/exists already. Nothing was created/),
+      stdout: expect.stringMatching(/already exists. No account was requested/),
     })
     const created = proxy.exchanges.filter(
       ({ method, path: place }) => method === 'POST' && place.endsWith('/sessions'),
@@ -214,7 +214,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     outputs.push(result)
     expect(result).toMatchObject({ code: 0, stderr: '' })
     await approve(asked.consent_url)
-    const told = await integrator.line(/has logged in/)
+    const told = await integrator.line(/logged in/)
     expect(told).toContain(accountName)
     await eventually(() => desktop.input(['search', '--name', 'Logged in as Ada']), {
       timeoutMs: 10_000,

@@ -15,7 +15,7 @@ import {
 } from '../../infra/wire/delivery-envelope.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
-import { judgeAnswer } from '../../services/gate/approval/decide.ts'
+import { judgeResponse } from '../../services/gate/approval/decide.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import { docs } from '../support/code-block.ts'
 import { type Receiver, receiverLanguages, startReceiver } from '../support/docs-receivers.ts'
@@ -78,7 +78,7 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
     it('answers with an envelope that Gate accepts and that its key alone opens', async () => {
       const { status, body } = await receiver.post(approval({ delivery }))
       expect(status).toBe(200)
-      expect(judgeAnswer({ status, body: Buffer.from(body) }, delivery.key_id)).toMatchObject({
+      expect(judgeResponse({ status, body: Buffer.from(body) }, delivery.key_id)).toMatchObject({
         kind: 'accepted',
       })
       const { encrypted_delivery } = answerSchema.parse(JSON.parse(body))

@@ -38,7 +38,7 @@ const { open } = consentPages
 const asked = [ok(consent())]
 const from = (network: object) => ({ requested_by: { ...consent().requested_by, network } })
 const elsewhere = { same: false, country: 'Iceland', operator: 'Example Hosting' }
-const nameField = (page: Page) => page.getByLabel(/type the account’s name/)
+const nameField = (page: Page) => page.getByLabel(/type the account name/)
 const bodiesOf = (posted: { body: string | null }[]) => posted.map(({ body }) => body)
 
 describe('what is asked', () => {
@@ -46,7 +46,7 @@ describe('what is asked', () => {
     const { page } = await open({ consent: [ok(consent({ kind: 'login' }))] })
     await shows(page, 'Log in to Acme Mail’s dashboard as Harbour Notes?')
     expect(await textOf(page)).toContain(
-      'This browser goes to app.acme.example, logged in as Harbour Notes.',
+      'This browser opens app.acme.example, logged in as Harbour Notes.',
     )
     expect(await textOf(page)).not.toContain('ACME_API_KEY')
     await fitsIn(page, 320)
@@ -88,13 +88,9 @@ describe('what is asked', () => {
 
 describe('what cannot be decided', () => {
   test.each<[string, Answer, string]>([
-    ['not found', refused(404, 'gate.session_not_found'), 'There is no such request'],
+    ['not found', refused(404, 'gate.session_not_found'), 'Request not found'],
     ['expired', refused(410, 'gate.session_expired'), 'This request has expired'],
-    [
-      'resolved',
-      refused(409, 'gate.session_already_resolved'),
-      'This request was already answered',
-    ],
+    ['resolved', refused(409, 'gate.session_already_resolved'), 'This request was already decided'],
     ['opened too often', refused(429, 'gate.rate_limit', 600), 'One moment, please'],
     ['not to be had', refused(500, 'internal.error'), 'Something went wrong on our side'],
     ['offline', lost, 'No connection'],
@@ -150,9 +146,9 @@ describe('approving', () => {
 
   test.each<[string, Answer, number]>([
     ['This looked automated', refused(403, 'gate.bot_detected'), 1],
-    ['We could not tell whether a person is here', refused(403, 'gate.svc_proof_invalid'), 2],
+    ['We could not confirm that a person is here', refused(403, 'gate.svc_proof_invalid'), 2],
     ['Press Approve again in 40 seconds.', refused(429, 'gate.rate_limit', 40), 1],
-    ['That did not go through', refused(500, 'internal.error'), 1],
+    ['That did not work', refused(500, 'internal.error'), 1],
     ['The connection was lost', lost, 1],
   ])('"%s": it can be tried again', async (text, answered, requests) => {
     const answers = [...Array<Answer>(requests).fill(answered), approved()]
@@ -174,7 +170,7 @@ describe('approving', () => {
       cancel: [rejected],
     })
     await approve(page)
-    await notice(page, 'cannot be approved from here any more')
+    await notice(page, 'can no longer be approved from here')
     const button = page.getByRole('button', { name: 'Approve' })
     expect(await button.isDisabled()).toBe(true)
     await accessible(page)
@@ -196,7 +192,7 @@ describe('approving', () => {
     expect(await textOf(page)).not.toContain('slow')
     await page.clock.fastForward(20_000)
     const main = page.getByRole('main')
-    await main.getByText(/Acme Mail is slow to answer; .+ until \d+:\d\d/).waitFor()
+    await main.getByText(/Acme Mail is slow to respond; retrying until \d+:\d\d/).waitFor()
     expect(await textOf(page)).not.toContain('a few seconds')
   })
 
@@ -205,7 +201,7 @@ describe('approving', () => {
     await reviewed(page)
     await page.evaluate("dispatchEvent(new Event('focus'))")
     await press(page, 'Approve')
-    await notice(page, 'press once more')
+    await notice(page, 'Press Approve again to confirm')
     expect(posted).toEqual([])
   })
 })
@@ -236,7 +232,7 @@ describe('a login', () => {
     const other = answered('https://evil.example/?code=x')
     const { page, requested } = await open({ consent: login, approve: [other] })
     await approve(page, 'Approve login')
-    await shows(page, 'The login leads somewhere else')
+    await shows(page, 'This login points to another site')
     expect(requested.every((url) => url.startsWith(consentPages.world.baseUrl))).toBe(true)
   })
 })
@@ -360,7 +356,10 @@ describe('variables', () => {
     variable('DATABASE_URL', 'other'),
     variable('OPENAI_BASE_URL', 'refused'),
   ]
-  const [own, others] = [/environment file of my tool$/, /environment file of my tool, too$/]
+  const [own, others] = [
+    /^Write these to my tool’s environment file/,
+    /^Also write these to my tool’s environment file/,
+  ]
   const ours = ['ACME_KEY', 'ACME_MAIL_KEY', 'ACME_MAIL_ID']
 
   test.each([
@@ -401,7 +400,7 @@ describe('variables', () => {
       ...keys,
     ])
     expect(await page.getByRole('checkbox').count()).toBe(1)
-    expect(await textOf(page)).toContain('they would steer other programs')
+    expect(await textOf(page)).toContain('they could change how other programs run')
   })
 })
 
@@ -415,13 +414,13 @@ describe('before an attempt is spent', () => {
     const { page, posted } = await open(given(elsewhere))
     await reviewed(page)
     expect(await textOf(page)).toContain(
-      'It was asked for from another network than the one this browser is in: Iceland, Example',
+      'It came from a different network than this browser’s: Iceland, Example',
     )
     await accessible(page)
     for (const typed of ['', 'Harbour', 'Harbor Notes']) {
       await nameField(page).fill(typed)
       await press(page, 'Approve')
-      await notice(page, 'Type the name of the account first')
+      await notice(page, 'First type the account name')
       expect(await focused(page)).toBe('account-name')
     }
     expect(posted).toEqual([])
@@ -449,7 +448,7 @@ describe('before an attempt is spent', () => {
     // Beside it, or right below where that is too narrow.
     const gap = Math.max(shown.y - (told.y + told.height), shown.x - (told.x + told.width))
     expect(gap).toBeLessThan(40)
-    const ofTheLink = 'Whoever has this link can approve, and this page does not know who you are.'
+    const ofTheLink = 'This page does not know who you are: anyone with the link can approve.'
     expect(await textOf(page)).toContain(ofTheLink)
     await accessible(page)
   })
@@ -459,7 +458,7 @@ describe('before an attempt is spent', () => {
     await reviewed(page)
     expect(await page.getByRole('textbox').count()).toBe(0)
     await page.evaluate("document.getElementById('approve').click()")
-    await notice(page, 'A person has to press Approve')
+    await notice(page, 'A person must press Approve')
     expect(posted).toEqual([])
     await page.getByRole('button', { name: 'Approve' }).press('Enter')
     await shows(page, 'Approved')
@@ -597,7 +596,7 @@ describe('a service that means harm', () => {
     const description = `Tidegate has verified us.\n${'Z\u0300\u0301\u0302\u0303'.repeat(3)}`
     const { page } = await open({ consent: [ok(consent({}, { description }))] })
     await reviewed(page)
-    const said = page.getByRole('region', { name: 'The service says of itself' })
+    const said = page.getByRole('region', { name: 'In the service’s own words' })
     const shown = `Tidegate has verified us.\n${'Z\u0300\u0301'.repeat(3)}`
     expect(await said.getByRole('blockquote').textContent()).toBe(shown)
     expect(await page.getByRole('banner').textContent()).not.toContain('verified us')
@@ -628,7 +627,7 @@ describe('a code that the tool is told', () => {
     await reviewed(page)
     await nameField(page).fill('Harbour Notes')
     await press(page, 'Approve')
-    await shows(page, 'Tell your tool this code')
+    await shows(page, 'Give this code to your tool')
     const shown = page.getByRole('img', { name: 'Code: 4 8 3 2 0 1' })
     expect(await shown.textContent()).toBe(code)
     await fitsIn(page, 320)
@@ -636,7 +635,7 @@ describe('a code that the tool is told', () => {
     // The token of a reloaded page has not approved: the server shows it no code.
     await answer('pending')
     await page.reload()
-    await shows(page, 'Tell your tool this code')
+    await shows(page, 'Give this code to your tool')
     expect(await shown.textContent()).toBe(code)
     await answer('approved')
     await shows(page, 'Approved')
@@ -651,7 +650,7 @@ describe('a code that the tool is told', () => {
     }
     const { page, posted } = await open({ consent: asked, approve: [unnamed, approved()] })
     await approve(page)
-    await notice(page, 'Type the account’s name, too')
+    await notice(page, 'Type the account name as well')
     await accessible(page)
     await nameField(page).fill('harbour  notes')
     await approve(page)
@@ -665,19 +664,19 @@ test('the receipt of an approval erases by one press, with the token that no ser
   const receipt_url = `${consentPages.world.baseUrl}/gate/receipt/${unknownId}#gtrcpt_fake`
   const { page } = await open({ consent: asked, approve: [approved({ receipt_url })] })
   await approve(page)
-  await page.getByRole('link', { name: 'Have it forgotten who approved' }).click()
-  await heading(page, 'Forget who approved').waitFor()
+  await page.getByRole('link', { name: 'Delete the record of who approved' }).click()
+  await heading(page, 'Delete the record of your approval').waitFor()
   await accessible(page)
   await fitsIn(page, 320)
-  const button = page.getByRole('button', { name: 'Forget it' })
+  const button = page.getByRole('button', { name: 'Delete the record' })
   await button.click()
-  await page.getByText('This link is not complete').waitFor()
+  await page.getByText('This link is incomplete').waitFor()
   const bodies: unknown[] = []
   await page.route('**/erase', (route) => {
     bodies.push(route.request().postDataJSON())
     return route.fulfill({ json: { data: {}, meta: { request_id: 'req_1' } } })
   })
   await button.click()
-  await page.getByText('It is forgotten').waitFor()
+  await page.getByText('The record is deleted').waitFor()
   expect(bodies).toEqual([{ receipt_token: 'gtrcpt_fake' }])
 })

@@ -80,7 +80,7 @@ describe('what is asked', () => {
     const parts = [
       'TIDEGATE_SECRET_KEY',
       'an organization called Harbour Notes',
-      'may do everything',
+      'has full access to it',
     ]
     for (const part of parts) expect(await textOf(page)).toContain(part)
     const logoWidth = await page.evaluate("document.querySelector('img.logo').naturalWidth")

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { afterAll, expect } from 'vitest'
 import { sendForged } from '../../bench/detection/forging.ts'
 import { bankSize } from '../../infra/challenges/bank.ts'
-import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import { openBrowser } from '../support/chromium.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
@@ -33,7 +33,7 @@ async function forgedSessions({ baseUrl, credentials }: RunningTidegate) {
   const tidegate = { url: baseUrl, keys: credentials.live }
   const rest = createRest(baseUrl, credentials.live.secret_key)
   const people = Array.from({ length: 30 }, (_, index) =>
-    planSession('learn', index, { ...webOnly, bots: 0 }),
+    planSession('learn', index, { ...webOnlyMix, bots: 0 }),
   )
   return Promise.all(
     people.map(async ({ batches, closing }) => {
@@ -46,7 +46,7 @@ async function forgedSessions({ baseUrl, credentials }: RunningTidegate) {
 test('what a browser of the operator answered counts for the same engine, and for a script nothing else does', async () => {
   tidegate = await startTidegate({ dataDir })
   expect(await sourcesOfDemo(tidegate)).toContain('recorded_answers')
-  expect(await teachChromium(dataDir)).toMatch(/^blink: \d{4} answers count now/)
+  expect(await teachChromium(dataDir)).toMatch(/^Learned \d{4} answers for blink/)
   await eventually(async () => expect(await taughtRows()).toBeGreaterThan(2 * bankSize), {
     timeoutMs: 30_000,
   })
@@ -80,6 +80,6 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
   await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')
   expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
   await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
-  await expect.poll(() => panel.textContent(), slowly).toContain('New sessions are judged by it')
+  await expect.poll(() => panel.textContent(), slowly).toContain('It applies to new sessions')
   await countsForChromium(dev)
 }, 120_000)

@@ -63,7 +63,7 @@ describe('a database that read the embedded log', () => {
   })
 
   it('is not served from a Kafka, and no command runs on it there', async () => {
-    const refusal = /it was embedded log \S+, and the settings lead to Kafka cluster/
+    const refusal = /it was filled from embedded log \S+, and the settings point to Kafka cluster/
     const env = settingsOf(place)
     await expect(installation.serve('projections', { env })).rejects.toThrow(refusal)
     const { cli } = operator({ ...installation.settings, ...env })
@@ -74,7 +74,7 @@ describe('a database that read the embedded log', () => {
     // More was read of the embedded log than is on Kafka.
     for (const [args, message] of [
       [['migrate'], refusal],
-      [await adoptStep(), /The log ends at offset 0 of .*, and it was read up to/],
+      [await adoptStep(), /The log ends at offset 0 of .*, but was already read up to/],
     ] as const)
       expect(await cli([...args])).toMatchObject({
         code: 1,
@@ -131,7 +131,7 @@ describe('a Kafka whose records are mirrored to another', () => {
       code: 0,
       stderr: '',
       stdout: expect.stringMatching(
-        /^database: PostgreSQL \d+.*\nlog: Kafka cluster .*\nmaster keys: they open what the database holds$/m,
+        /^database: PostgreSQL \d+.*\nlog: Kafka cluster .*\nmaster keys: match the database$/m,
       ),
     })
     const wrongKeys = randomBytes(32).toString('base64')
@@ -139,7 +139,7 @@ describe('a Kafka whose records are mirrored to another', () => {
     expect(closed).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(
-        /^log: Kafka cluster .*\nmaster keys: failed: The master keys do not open/m,
+        /^log: Kafka cluster .*\nmaster keys: failed: The master keys do not match/m,
       ),
     })
     expect(closed.stdout + closed.stderr).not.toContain(wrongKeys)
@@ -157,9 +157,9 @@ describe('a Kafka whose records are mirrored to another', () => {
     const first = { ...cluster.settings }
     await mirrorTopics()
     Object.assign(cluster.settings, settingsOf(mirror))
-    const refusal = /it was Kafka cluster .*, and the settings lead to Kafka cluster/
+    const refusal = /it was filled from Kafka cluster .*, and the settings point to Kafka cluster/
     await expect(cluster.replace()).rejects.toThrow(refusal)
-    expect((await connected({})).stdout).toMatch(/^log: failed: The database holds/m)
+    expect((await connected({})).stdout).toMatch(/^log: failed: The database belongs/m)
 
     expect(await cluster.cli(await adoptStep())).toMatchObject({ code: 0 })
     await cluster.replace()
@@ -200,7 +200,7 @@ describe('two databases on one Kafka prefix', () => {
     expect(await readinessOf(baseUrl)).toBe('200 ok')
 
   async function isStopped(server: ServerProcess, holder: Installation): Promise<void> {
-    const said = /the server stops: The log belongs to another database/
+    const said = /the server is stopping: The log belongs to another database/
     await eventually(() => expect(server.output()).toMatch(said), patient)
     expect(server.output()).toContain(nameOf(holder))
     // The signal comes to a process that is stopping or gone.
@@ -236,7 +236,8 @@ describe('two databases on one Kafka prefix', () => {
     const both = [await installationOn(fresh), await installationOn(fresh)]
     const outcomes = await Promise.allSettled(both.map((one) => start(one)))
     const started = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-    const running = () => started.filter(({ output }) => !output().includes('the server stops'))
+    const running = () =>
+      started.filter(({ output }) => !output().includes('the server is stopping'))
     await eventually(() => expect(running()).toHaveLength(1), patient)
   }, 180_000)
 })

@@ -199,7 +199,7 @@ describe('an installation that moves to Kafka', () => {
   }, 60_000)
 
   it('is not moved while its server runs, and nothing is made on Kafka', async () => {
-    const refused = { code: 1, stderr: expect.stringMatching(/Servers or commands run/) }
+    const refused = { code: 1, stderr: expect.stringMatching(/Servers or commands are using/) }
     expect(await move()).toMatchObject(refused)
     expect(await target.endPositions(sessions).catch(() => 'none')).toBe('none')
     await stopServer()
@@ -215,7 +215,7 @@ describe('an installation that moves to Kafka', () => {
     await cluster.end()
     const { code, stderr } = await move()
     expect(code).toBe(1)
-    expect(stderr).toMatch(/scoring lacks \d+ of tidegate\.collect\.v1\/\d/)
+    expect(stderr).toMatch(/scoring is \d+ records? behind on tidegate\.collect\.v1\/\d/)
     const documented = await documentedSteps(page, heading)
     const [, , roles] = documented.find(([name]) => name === 'serve') ?? []
     expect(stderr).toContain(`tidegate serve --roles ${roles}`)
@@ -230,7 +230,7 @@ describe('an installation that moves to Kafka', () => {
     const settings = { ...moved, SCHEMA_REGISTRY_URL: registry.url }
     expect(await operator(settings).cli(['log', 'move'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/set SCHEMA_REGISTRY_URL as it was/),
+      stderr: expect.stringMatching(/set SCHEMA_REGISTRY_URL to its previous value/),
     })
     registry.close()
   }, 60_000)
@@ -313,7 +313,7 @@ describe('an installation that moves to Kafka', () => {
     }
     const raisedThere = await target.committed(plannerGroup, [sessions])
     expect(raisedThere).toEqual(raised.toSorted((one, two) => one.partition - two.partition))
-    const again = { code: 1, stderr: expect.stringMatching(/belongs to .* already/) }
+    const again = { code: 1, stderr: expect.stringMatching(/already uses /) }
     expect(await move()).toMatchObject(again)
   }, 180_000)
 

@@ -6,4 +6,4 @@ import { allRoles } from '../../services/server/roles.ts'
 const { dnsServers, ca } = JSON.parse(process.env.LOOKING_UP ?? '')
 const rules = createAddressRules(['127.0.0.0/8'])
 // The test says when an answer comes.
-await runServer(allRoles.join(), { lookingUp: { rules, dnsServers, ca, timeoutMs: 60_000 } })
+await runServer(allRoles.join(), { lookupOptions: { rules, dnsServers, ca, timeoutMs: 60_000 } })

@@ -112,7 +112,7 @@ describe('marks by files', () => {
     const second = await imported([...lines.slice(0, -1), `${sid(count - 1)},fraud,`])
     expect(second).toMatchObject({ session_count: 1, unchanged_count: count - 1 })
     const text = await importing(lines.slice(0, 3))
-    expect(text.stdout).toBe('0 sessions were marked, by 0 marks. 3 were marked so already.\n')
+    expect(text.stdout).toBe('Labeled 0 sessions. 3 already had the label.\n')
   }, 60_000)
 
   it('the API shows them, the audit log who marked, and the export the newest of each', async () => {

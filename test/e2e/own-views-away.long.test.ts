@@ -63,7 +63,7 @@ interface Away {
 
 // It is away at first.
 async function comesAndGoes({ settings, name, goes, comes }: Away): Promise<void> {
-  const line = `The ${name} does not answer. The view waits for it.\n`
+  const line = `Cannot reach the ${name}; waiting for it.\n`
   const first = start(settings)
   await first.says(line)
   await first.interrupt()
@@ -73,19 +73,19 @@ async function comesAndGoes({ settings, name, goes, comes }: Away): Promise<void
   await running.says(line)
   await comes()
   await hasRows(100)
-  await running.says('answer again')
+  await running.says('Reconnected')
   await goes()
   await running.says(line, 2)
   await comes()
   await decide(101, 50)
   await hasRows(150)
-  await running.says('answer again', 2)
+  await running.says('Reconnected', 2)
   await goes()
   await running.says(line, 3)
   await running.interrupt()
   // Nothing but lines of the view: an outage is said once.
-  expect(running.said().replaceAll(/^\d+ records read, .*\n/gm, '')).toBe(
-    `${line}The database and the log answer again.\n`.repeat(2) + line,
+  expect(running.said().replaceAll(/^\d+ records? read, .*\n/gm, '')).toBe(
+    `${line}Reconnected to the database and the log.\n`.repeat(2) + line,
   )
 }
 

@@ -56,7 +56,7 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
         expect(failure).toMatchObject({
           level: 'fatal',
           msg: expect.stringMatching(
-            /DATABASE_URL leads to a connection pooler.*Name Postgres itself/,
+            /DATABASE_URL points to a connection pooler.*Point it to Postgres itself/,
           ),
         })
         expect(failure).not.toHaveProperty('hint')
@@ -64,7 +64,7 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
       expect(await cli(['org', 'list'])).toMatchObject({
         code: 1,
         stdout: '',
-        stderr: expect.stringContaining('DATABASE_URL leads to a connection pooler'),
+        stderr: expect.stringContaining('DATABASE_URL points to a connection pooler'),
       })
     },
     30_000,

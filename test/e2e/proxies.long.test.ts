@@ -4,12 +4,12 @@ import { deflateRawSync } from 'node:zlib'
 import { Agent, fetch as fetchBy, type RequestInit } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
-import { type HeldPort, holdPort } from '../../infra/http/listening.ts'
+import { type ReservedPort, reservePort } from '../../infra/http/listening.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { maxBodyBytes } from '../../infra/wire/collect/protocol.ts'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
-import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import { answerWhileStarting } from '../../services/server/starting.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { createTestClient } from '../support/devices.ts'
@@ -57,7 +57,7 @@ async function visit(
   headers: Record<string, string> = {},
   from = client,
 ): Promise<Visit> {
-  const plan = planSession('proxies', 1, webOnly)
+  const plan = planSession('proxies', 1, webOnlyMix)
   let cookie = ''
   const own = { ...headersOf(plan), ...headers }
   const collect = createTestClient(cluster, {
@@ -167,11 +167,11 @@ describe.each([
   ['nginx', needs('nginx')],
   ['caddy', needs('caddy')],
 ] as const)('with a process that starts, the recipe for %s', (name, { it }) => {
-  let starting: HeldPort
+  let starting: ReservedPort
   let url = ''
   beforeAll(async () => {
     const config = readConfig({})
-    starting = await holdPort(
+    starting = await reservePort(
       { port: 0, host: '127.0.0.1' },
       answerWhileStarting({ config, random: randomBytes }),
     )

@@ -158,7 +158,7 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     if (victim === 'command') await rebuild.kill()
     else {
       process.kill(workers[0] ?? 0, 'SIGKILL')
-      expect(await rebuild.failure()).toMatch(/a process of the rebuild ended with SIGKILL/)
+      expect(await rebuild.failure()).toMatch(/a rebuild worker exited with SIGKILL/)
     }
     const alive = () => workers.filter((pid) => existsSync(`/proc/${pid}`))
     await eventually(async () => expect(alive()).toEqual([]))

@@ -110,8 +110,10 @@ describe('a model of an organization', () => {
 
     const switching = ['--model', file, '--switch', '--reason', 'more bots']
     const switched = await cluster.cli([...args, ...switching])
-    const decides = `From .* on ${rehearsal.model} decides for ${slug}`
-    expect(switched.stdout).toMatch(new RegExp(`sessions .*get another verdict[\\s\\S]+${decides}`))
+    const decides = `From .*, ${slug} uses ${rehearsal.model}`
+    expect(switched.stdout).toMatch(
+      new RegExp(`sessions .*would change verdict[\\s\\S]+${decides}`),
+    )
     const made = await decidedBy(rehearsal.model)
     expect(made.map(({ signals }) => signals)).toEqual(before.map(({ signals }) => signals))
     expect(decisionsOf(made)).toEqual(after)

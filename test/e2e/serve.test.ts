@@ -22,7 +22,7 @@ describe('a server whose stores answer questions', () => {
       const installation = await createInstallation({ log: 'kafka' })
       const { KAFKA_BROKERS = '', KAFKA_TOPIC_PREFIX } = installation.settings
       const server = await installation.serve('collect')
-      expect(server.output()).toMatch(/a topic has 1 copies/)
+      expect(server.output()).toMatch(/a topic has a replication factor of 1/)
       const limitBytes = async (bytes: number) => {
         const kafka = createKafkaClient({ brokers: KAFKA_BROKERS.split(','), logger: silent })
         const admin = kafka.admin()
@@ -88,7 +88,7 @@ describe('a server whose port is taken', () => {
   }
 
   it('says so where all else is right', async () => {
-    expect(await refusal({})).toContain(`Port ${port} of 127.0.0.1 is in use`)
+    expect(await refusal({})).toContain(`Port ${port} on 127.0.0.1 is in use`)
   })
 
   it.each([

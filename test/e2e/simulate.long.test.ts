@@ -81,7 +81,7 @@ describe('simulate above the rate limit', () => {
     expect(text).toMatchObject({ code: 0, stderr: '' })
     expect(text.stdout).toMatch(/^0 errors$/m)
     expect(text.stdout).toMatch(
-      /^Rate limit of publishable keys: \d+ requests held back, \d+ answered with 429/m,
+      /^Rate limit of publishable keys: \d+ requests? delayed, \d+ got 429/m,
     )
     const { organization_id } = server.credentials
     expect(text.stdout).toContain(`tidegate org limits ${organization_id} --publishable 100000`)

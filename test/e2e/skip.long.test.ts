@@ -118,7 +118,7 @@ describe.each(clusterLogs())('a record that nobody can read, on %s', (log) => {
     if (!scored) throw new Error('nothing was scored')
     expect(await skip(scored.position, '--reason', 'none')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/can be read, as SessionScored/),
+      stderr: expect.stringMatching(/is readable \(SessionScored\)/),
     })
   }, 60_000)
 

@@ -38,7 +38,7 @@ needs('kafka').describe('a broker that does not answer yet', () => {
     const says = (text: string) =>
       eventually(() => expect(output).toContain(text), { timeoutMs: 40_000, intervalMs: 50 })
     // Its first attempt has failed by then, which ended the start before.
-    await says('the log does not answer yet')
+    await says('waiting for the log')
     const answer = await fetch(`http://127.0.0.1:${port}/v2/collect/sessions`, {
       method: 'POST',
       headers: { origin: 'https://shop.example' },
@@ -82,7 +82,7 @@ describe('METRICS_PORT', () => {
     expect(await scraped.text()).toContain('tidegate_collect_in_flight')
     expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(404)
     await expect(start()).rejects.toThrow(
-      `Port ${port} of 127.0.0.1 is in use: is Tidegate running already? METRICS_PORT`,
+      `Port ${port} on 127.0.0.1 is in use: is Tidegate already running? Set METRICS_PORT`,
     )
     expect(await server.end('SIGTERM')).toBe(0)
   }, 60_000)

@@ -216,7 +216,7 @@ describe('devices that are alike', () => {
       const settings = { DATABASE_URL: cluster.settings.DATABASE_URL ?? '' }
       const explain = (...args: string[]) => cli(['visitors', 'explain', ...args], settings)
       const { stdout } = await explain(again.sessionId)
-      expect(stdout).toContain(`Visitor:    ${first.visitor}\nDecided by: how the machine looks\n`)
+      expect(stdout).toContain(`Visitor:    ${first.visitor}\nDecided by: device fingerprint\n`)
       expect(stdout).toMatch(/canvas +│ 1 of \d+ +│ agreed +│ changed /)
       const { data } = JSON.parse((await explain(again.sessionId, '--json')).stdout)
       const path = `/v1/sessions/${again.sessionId}?include=identification`

@@ -223,7 +223,7 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const brought = await skipped('--redeliver')
     expect(brought).toMatchObject({
       code: 0,
-      stdout: `${about.event_id} to ${endpointId}: due again\n`,
+      stdout: `${about.event_id} to ${endpointId}: queued\n`,
     })
     await eventually(() => expect(mended.seen()).toMatchObject([{ event_id: about.event_id }]))
     expect(dataOf<Delivery[]>(await skipped('--json'))).toEqual([])

@@ -16,7 +16,7 @@ it('a second start on the same port and data says so, ends with 1, and the first
   const port = new URL(server.baseUrl).port
   const second = await cli(['dev'], { DATA_DIR: server.dataDir, PORT: port, LOG_LEVEL: 'error' })
   expect(second.code).toBe(1)
-  expect(second.stderr).toMatch(new RegExp(`Port ${port} of 127.0.0.1 is in use`))
+  expect(second.stderr).toMatch(new RegExp(`Port ${port} on 127.0.0.1 is in use`))
   const sent = await cli(['simulate', '--sessions', '3', '--json'], { DATA_DIR: server.dataDir })
   expect(sent).toMatchObject({ code: 0 })
 }, 60_000)
@@ -34,7 +34,7 @@ it.each(['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB'])(
     })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toMatch(
-      /^The server did not start: CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: .*missing\.mmdb/,
+      /^The server did not start: failed to read CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB: .*missing\.mmdb/,
     )
     expect(existsSync(path.join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
     await rm(dataDir, { recursive: true })

@@ -23,7 +23,7 @@ import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import type { AccessControl } from '../../services/server/access.ts'
 import { openRecipients } from '../../services/server/collect.ts'
 import { type Core, projections } from '../../services/server/dependencies.ts'
-import { createOwnDecisions } from '../../services/server/own-decisions.ts'
+import { createLocalDecisions } from '../../services/server/own-decisions.ts'
 import type { Role } from '../../services/server/roles.ts'
 import { type AgentKnowledge, addRoutes } from '../../services/server/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
@@ -122,7 +122,7 @@ export async function startApi(options: ApiOptions = {}) {
           countDocument: () => {},
           missingProxy,
           exemptsLoopback: false,
-          ownDecisions: createOwnDecisions(core.applied),
+          localDecisions: createLocalDecisions(core.applied),
         }
       : undefined,
     publicUrl,
@@ -232,7 +232,7 @@ function createAccess({ pool, base, applied }: ServiceWorld, options: ApiOptions
     limiter: createMemoryLimiter(clock),
     defaultLimits: { secret: 1_000_000, publishable: 1_000_000 },
     // All requests come from one address, and many of their keys are unknown.
-    sourceBudget: { spend: () => true, giveBack: () => {} },
+    sourceBudget: { spend: () => true, refund: () => {} },
     ...options,
   }
   const findKey = (hashes: string[]) => findKeyByLookupHash(pool, hashes)

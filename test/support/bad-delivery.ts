@@ -6,7 +6,7 @@ import {
   type Build,
   createBuild,
   dropBuild,
-  openPartition,
+  initStartOffset,
 } from '../../infra/event-store/builds.ts'
 import { compareTable } from '../../infra/event-store/compare.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
@@ -56,7 +56,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
     async withBuild<T>(work: (build: Build) => Promise<T>): Promise<T> {
       const build = await transaction(pool(), (tx) => createBuild(tx, projection, 'building'))
       for (let partition = 0; partition < partitions; partition++) {
-        await openPartition(pool(), build, { topic, partition, offset: 0 })
+        await initStartOffset(pool(), build, { topic, partition, offset: 0 })
       }
       try {
         return await work(build)
@@ -96,7 +96,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
         const rows = projection.comparedRows?.[table]
         if (rows === 'not compared') continue
         const compared = await compareTable(
-          { ofLive: pool(), ofNext: pool() },
+          { liveDb: pool(), nextDb: pool() },
           { table, live, next, rows },
         )
         expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual(

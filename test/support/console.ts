@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { asId } from '../../infra/ids.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { type ConsoleDeps, makeLoginLink } from '../../services/console/commands.ts'
+import { type ConsoleDeps, createLoginLink } from '../../services/console/commands.ts'
 import type { ConsoleRole } from '../../services/console/decide.ts'
 
 const answer = z.object({
@@ -26,7 +26,7 @@ export async function loginCode(
 ): Promise<string> {
   const consoleUrl = 'http://localhost/'
   const link = { organizationId: asId('org', organizationId), environments, name, role }
-  return new URL(await makeLoginLink(deps, { ...link, consoleUrl })).hash.slice('#code='.length)
+  return new URL(await createLoginLink(deps, { ...link, consoleUrl })).hash.slice('#code='.length)
 }
 
 /** Sends what a page of the console sends to log in. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { connect } from '../../bench/load.ts'
 import { type Visits, visit } from '../../bench/open-loop.ts'
-import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import type { FloodOptions, FloodReport } from './flood.ts'
 
 // A thread of its own begins the sessions, so that what it is late by is neither another one's nor its parent's.
@@ -34,7 +34,7 @@ async function begin(): Promise<void> {
     last = now
     for (; due >= 1; due--)
       visits.push(
-        visit(planSession(seed, first + begun++, webOnly), { ...target, connections, seen }),
+        visit(planSession(seed, first + begun++, webOnlyMix), { ...target, connections, seen }),
       )
     await delay(20)
   }

@@ -25,8 +25,8 @@ export function createMemoryDataKeys(): MemoryDataKeys {
       keys.set(sessionId, createSecretKey(randomBytes(32)))
       return sessionId
     },
-    giveUp: (sessionId) => void keys.delete(sessionId),
-    storedWith: () => [],
+    discard: (sessionId) => void keys.delete(sessionId),
+    takeInserts: () => [],
     forget: () => {},
     erase(...sessionIds) {
       for (const id of sessionIds) keys.set(id, null)

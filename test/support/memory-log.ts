@@ -1,4 +1,4 @@
-import { handOver } from '../../infra/log/hand-over.ts'
+import { callHandler } from '../../infra/log/hand-over.ts'
 import {
   type ConsumeOptions,
   type EventLog,
@@ -6,7 +6,7 @@ import {
   type LogRecord,
   LogUnavailable,
   type Position,
-  placeName,
+  partitionName,
   type Topic,
 } from '../../infra/log/port.ts'
 
@@ -58,7 +58,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
       while (isReady(consumer) && nextOf() < endOf(topic)) {
         const mine = recordsOf(topic).slice(nextOf())
         const batch = { topic, partition: 0, records: mine }
-        const chosen = (await handOver(consumer.options, [batch])).get(placeName(batch))
+        const chosen = (await callHandler(consumer.options, [batch])).get(partitionName(batch))
         consumer.next.set(topic, chosen?.offset ?? nextOf() + mine.length)
         if (chosen?.failed) {
           consumer.isBackingOff = true

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import { type AppliedOffsets, createAppliedOffsets } from '../../infra/event-store/applied.ts'
 import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
 import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
@@ -16,7 +16,7 @@ import { noSkips } from './no-skips.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface RunOptions {
-  applied?: Applied
+  applied?: AppliedOffsets
   logger?: Logger
 }
 
@@ -24,7 +24,7 @@ export interface ProjectionWorld {
   database: TestDatabase
   codec: EventCodec
   /** As another process would have it. */
-  openApplied(): Promise<Applied>
+  openApplied(): Promise<AppliedOffsets>
   openDecide(log: EventLog): Promise<DecideAs>
   run(log: EventLog, projection: Projection, options?: RunOptions): Promise<RunningProjection>
   /** Stops every runner that `run` started. */
@@ -58,8 +58,8 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
   const closing: (() => Promise<void>)[] = []
   const runners: RunningProjection[] = []
 
-  async function openApplied(): Promise<Applied> {
-    const applied = await createApplied({ url, pool, logger: silent })
+  async function openApplied(): Promise<AppliedOffsets> {
+    const applied = await createAppliedOffsets({ url, pool, logger: silent })
     closing.push(() => applied.close())
     return applied
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import { createApplied } from '../../infra/event-store/applied.ts'
+import { createAppliedOffsets } from '../../infra/event-store/applied.ts'
 import { createDecide } from '../../infra/event-store/decide.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
@@ -30,7 +30,7 @@ export async function openProcesses({ testLog, projections, clock }: RacingOptio
   /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
   async function openProcess() {
     const pool = createPool({ url, max: 6 })
-    const applied = await createApplied({ url, pool, logger: silent })
+    const applied = await createAppliedOffsets({ url, pool, logger: silent })
     closing.push(async () => {
       await applied.close()
       await pool.end()

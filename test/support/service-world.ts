@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
-import { lastBefore } from '../../infra/event-store/catch-up.ts'
+import { lastPositions } from '../../infra/event-store/catch-up.ts'
 import { createDecide } from '../../infra/event-store/decide.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -44,7 +44,7 @@ export async function openServiceWorld({
   const running = new Map<Projection, RunningProjection>()
   const run = async (projection: Projection) => {
     // At once, because tests wait for each event.
-    const prompt = { ...projection, gatherMs: 0 }
+    const prompt = { ...projection, batchDelayMs: 0 }
     running.set(projection, await world.run(log, prompt, { applied }))
   }
   for (const projection of projections) await run(projection)
@@ -66,7 +66,7 @@ export async function openServiceWorld({
   async function caughtUp(): Promise<void> {
     for (const { name, topics } of running.keys()) {
       const ends = await Promise.all(topics.map((topic) => log.endPositions(topic)))
-      await applied.waitFor(name, lastBefore(ends.flat()), { timeoutMs: 20_000 })
+      await applied.waitFor(name, lastPositions(ends.flat()), { timeoutMs: 20_000 })
     }
   }
 

@@ -7,7 +7,7 @@ import {
 } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
-import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 
 export interface Traffic {
   /** Of the sessions whose hand-off was answered. */
@@ -61,7 +61,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
   }
 
   async function visit(index: number): Promise<void> {
-    const plan = planSession(seed, index, webOnly)
+    const plan = planSession(seed, index, webOnlyMix)
     const client = createCollectClient({
       endpoint: '',
       publishableKey: options.publishableKey,

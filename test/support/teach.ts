@@ -11,7 +11,7 @@ export async function teachChromium(dataDir: string): Promise<string> {
   await using browser = await openBrowser()
   const { page } = browser
   await page.goto(url)
-  await page.waitForFunction("document.getElementById('state').textContent.includes('count now')")
+  await page.waitForFunction("document.getElementById('state').textContent.includes('Learned')")
   const shown = await page.textContent('#state')
   learning.end()
   const { code, stderr } = await learning.result

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { behaviorSchema, type Snapshot } from '../../../schemas/observations.ts'
-import { planSession, webOnly } from '../../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnlyMix } from '../../../services/cli/simulate/generate/plan.ts'
 import { sendForged } from '../forging.ts'
 import { startTidegate, type Tidegate } from '../tidegate.ts'
 import { loadTraces, type Trace } from './load.ts'
@@ -85,7 +85,7 @@ async function firedBy(summary: unknown, tidegate: Tidegate) {
 }
 
 function somebody(): Snapshot {
-  const { snapshot } = planSession('traces', 0, { ...webOnly, bots: 0 }).batches[0]
+  const { snapshot } = planSession('traces', 0, { ...webOnlyMix, bots: 0 }).batches[0]
   if (!snapshot) throw new Error('a visit begins with a snapshot')
   return snapshot
 }

@@ -50,7 +50,7 @@ function shown(event: SessionScored, index: number): unknown {
     client_user_id: index % 2 === 0 ? null : 'user-1',
     mark: null,
     decision: event,
-    place: { partition: index % 3, offset: index },
+    logPosition: { partition: index % 3, offset: index },
     previous_decisions: [event],
     visitor: event.visitor,
     lifecycle: event.visitor && { ...times, seen_count: index + 1 },
