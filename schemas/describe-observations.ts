@@ -9,7 +9,7 @@ The members of \`snapshot\` and \`behavior\` in the [collect protocol](collect-p
 
 - Every member can be absent or null, which means "not observed". A behavior count is then 0, and a list is empty.
 - A value of another type, or one that is too long, counts as not observed and does not affect other members.
-- A text has at most 512 UTF-16 units, unless the type says otherwise. A count is a 32-bit integer from 0, a size a number from 0. "up to 100" is a list; a longer list counts as empty.
+- A text has at most 512 UTF-16 units, unless the type says otherwise. A count is a 32-bit integer from 0 up; a size is a non-negative number. "up to 100" is a list; a longer list counts as empty.
 - A hash is a text of at most 128 UTF-16 units or a number. The client chooses the function, but it must be stable. The browser SDK sends 32 hexadecimal digits of a SHA-256.
 - The browser SDK measures times by \`event.timeStamp\`, with three decimals. A mean without values is null, as is a deviation of fewer than two values.
 - Never send typed text, names or values of fields, or the identity of keys.
@@ -28,7 +28,7 @@ ${Object.entries(timing)
   .map(([member, meaning]) => `- \`${member}\`: ${meaning}`)
   .join('\n')}`,
   native:
-    'Only for apps: a page that sends this group is treated as a script. The next `snapshot.native.` tables are its groups, with the findings of the app, which are not verified.',
+    'Only for apps: a page that sends this group is treated as a script. The `snapshot.native.` tables below list its groups: findings of the app itself, which Tidegate cannot verify.',
 }
 
 /** Returns docs/reference/observations.md. */

@@ -1704,7 +1704,7 @@ export interface WebhookRedeliveryRequested {
   requested_at: number
 }
 
-/** Those whose records have a `Cause`, too. */
+/** Types of the events whose records also have a `Cause`. */
 export const causedNames = [
   'VisitorCorrected',
   'VisitorErased',

@@ -197,7 +197,7 @@ export function generateTypes(files: SchemaFile[]): string {
   return [
     '// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.\n',
     ...declarations.values(),
-    `/** Those whose records have a \`Cause\`, too. */\nexport const causedNames = [\n${caused.map((f) => `  '${f.name}',\n`).join('')}] as const\nexport type CausedName = (typeof causedNames)[number]\n`,
+    `/** Types of the events whose records also have a \`Cause\`. */\nexport const causedNames = [\n${caused.map((f) => `  '${f.name}',\n`).join('')}] as const\nexport type CausedName = (typeof causedNames)[number]\n`,
     `export interface EventTypes {\n${newest.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
     `export const eventTopics = {\n${byName(topicOf)}} as const\n`,
     `export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string } = {\n${byName(partitionKey)}}\n`,

@@ -38,10 +38,10 @@ export interface Loader {
 
 // Larger than a runner's batches, because latency doesn't matter and the statements are set-based.
 const maxRecords = 4000
-const overtakeDelayMs = 20
+const catchUpPollMs = 20
 
 /**
- * Fills a build from its stored offsets, 0 at first. Never passes the live build, so both can stop at the same offsets.
+ * Fills a build (one schema with a projection's tables) from its stored offsets, 0 at first. Never passes the live build, so both can stop at the same offsets.
  */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
@@ -79,7 +79,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   async function write(batches: EventBatch[]): Promise<Position[]> {
     const outcome = await applyBatches({ pool, projection, build, batches })
     if (outcome.kind !== 'applied') throw new Error(`the build is ${outcome.kind}`)
-    if (batches.every(({ events }) => events.length === 0)) await delay(overtakeDelayMs)
+    if (batches.every(({ events }) => events.length === 0)) await delay(catchUpPollMs)
     moved.resolve()
     moved = Promise.withResolvers()
     return outcome.next
@@ -108,7 +108,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   return {
     async waitFor(positions) {
       while (!(await hasReached(positions.filter(isInShare))))
-        await Promise.race([moved.promise, delay(overtakeDelayMs)])
+        await Promise.race([moved.promise, delay(catchUpPollMs)])
     },
     stop: () => consumer.stop(),
   }

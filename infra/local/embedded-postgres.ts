@@ -59,7 +59,11 @@ export async function startEmbeddedPostgres(options: {
   const socket = path.join(dataDir, `.s.PGSQL.${port}`)
   const hasSocket = Buffer.byteLength(socket) <= maxSocketBytes && existsSync(socket)
   const lock = await lockServer(url)
-  options.logger.info({ dataDir, shared: lock === undefined }, 'started embedded PostgreSQL')
+  const isShared = lock === undefined
+  options.logger.info(
+    { dataDir, shared: isShared },
+    isShared ? 'joined a running embedded PostgreSQL' : 'started embedded PostgreSQL',
+  )
   return {
     url,
     socketUrl: hasSocket ? `${url}?host=${encodeURIComponent(dataDir)}` : url,

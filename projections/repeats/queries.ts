@@ -27,7 +27,7 @@ export interface RepeatCounts {
 }
 
 type Member = keyof Repeats
-// Keys that sessions are counted by, and not only compared.
+// Keys with counts. The other keys only find similar sessions.
 type Countable = Extract<KeyName, 'address' | 'network' | 'visitor' | 'snapshot' | 'behavior'>
 type WindowName = keyof WindowCounts
 const windowNames: WindowName[] = ['five_minutes', 'hour', 'day']

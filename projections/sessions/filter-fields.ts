@@ -195,7 +195,7 @@ function hasLabel(values: string[], bind: Bind): string {
   return `s.attribution <> '{}' and s.attribution && ${bind(labels)}::text[]`
 }
 
-// The text's id includes the scope and finds the rows by index, but ignores case and Unicode normalization.
+// The indexed id of the text includes the scope. It ignores case and Unicode normalization, so the exact id is checked, too.
 function isOfUser(ids: string[], bind: Bind, scope: DataScope): string {
   const texts = ids.map((id) => userTextId(scope, id))
   const isText = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`

@@ -126,8 +126,8 @@ function summary(
 }
 
 /**
- * Rebuilds every read model whose tables another version of the program made, as after an update. For development
- * only: it makes the start as long as the log is, and nothing may follow these read models meanwhile.
+ * Rebuilds every read model whose tables come from another version of the program, such as after an update. For development
+ * only: startup takes time proportional to the log, and nothing else may fill these read models meanwhile.
  */
 export async function rebuildOutdated(options: CoreOptions): Promise<void> {
   const outdated = await findOutdated(options.databaseUrl)
@@ -138,7 +138,7 @@ export async function rebuildOutdated(options: CoreOptions): Promise<void> {
   for (const projection of outdated) {
     const { records, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
     const built = { projection: projection.name, version: projection.version, records, seconds }
-    core.logger.info(built, 'rebuilt a read model of another version')
+    core.logger.info(built, 'rebuilt an outdated read model')
   }
 }
 

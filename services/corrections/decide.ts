@@ -51,9 +51,16 @@ export function decideSplit(
   if (sessions.length === 0) throw noSuchVisitor()
   const foreign = sessionIds.find((id) => !sessions.includes(id))
   if (foreign !== undefined)
-    throw invalidField({ name: 'session_ids', issue: 'is not of this visitor', received: foreign })
+    throw invalidField({
+      name: 'session_ids',
+      issue: 'does not belong to this visitor',
+      received: foreign,
+    })
   if (sessionIds.length === sessions.length)
-    throw invalidField({ name: 'session_ids', issue: 'leaves the visitor no session' })
+    throw invalidField({
+      name: 'session_ids',
+      issue: 'must leave the visitor at least one session',
+    })
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
   const reassigned = sessionIds.map((session_id) => {
     const move = {
@@ -90,10 +97,14 @@ export function decideMerge(
 ): DecidedEvent[] {
   const { visitorId: visitor_id, mergedVisitorId: earlier_visitor_id, now: merged_at } = command
   if (visitor_id === earlier_visitor_id)
-    throw invalidField({ name: 'visitor_id', issue: 'is the visitor itself', received: visitor_id })
+    throw invalidField({
+      name: 'visitor_id',
+      issue: 'must differ from the visitor in the path',
+      received: visitor_id,
+    })
   if (!hasSurvivor || sessions.length === 0) throw noSuchVisitor()
   if (sessions.length > maxReassigned) {
-    const issue = `has more than ${maxReassigned} sessions: name it in the path, and the other one here`
+    const issue = `has more than ${maxReassigned} sessions: swap the two visitors`
     throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
   }
   const reassigned = sessions.map((session_id) => {

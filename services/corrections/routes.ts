@@ -78,7 +78,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
     operationId: 'splitVisitor',
     tag,
     summary: 'Split a visitor',
-    description: `${requires} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session without a stored id that could belong to either visitor begins another one. ${effects} A repeated request changes nothing and returns the first response.`,
+    description: `${requires} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session that has no stored id and matches both visitors gets a new visitor. ${effects} A repeated request changes nothing and returns the first response.`,
     params,
     body: splitBody,
     parameterSet: 'visitor_split',

@@ -7,15 +7,15 @@ export interface ErasureState {
   sessions: PersonSession[]
   /** Visitors of these sessions that also have other sessions. */
   visitorsWithOtherSessions: Set<string>
-  /** Number of the sessions' rows by kind. */
+  /** Numbers of rows to erase, by kind. */
   counts: Record<string, number>
 }
 
-// An event with this many session ids has about 150 KB.
+// An event with this many session ids is about 150 KB.
 const maxSessionsPerEvent = 5000
 
 /**
- * Returns one event per 5,000 sessions, the first of which has the visitors and counts; no event without sessions.
+ * Returns one event per 5,000 sessions, none without sessions. Only the first has the visitors and counts.
  * Either `visitorId` or `userDigest` is null.
  */
 export function decideErasure(

@@ -1,7 +1,7 @@
 // Backfill of the facts topic: when an organization's policy changes, all its sessions are enqueued in the outbox.
 // States of an organization in tidegate.facts_organizations, which has no row until the topic is first turned on:
 //   noted_up_to (the cursor): '' = backfill not started, a session id = enqueued up to there, null = finished.
-//   policy: the policy of the last backfill, as the columns kept back, or `off`.
+//   policy: the policy of the last backfill, as the list of hidden columns, or `off`.
 //   is_noted: change capture is on. It is turned off when a backfill for `off` has enqueued the last tombstones.
 // Invariant: change capture commits before the backfill reads its first row, so a row that changes meanwhile is
 // enqueued by one of the two.

@@ -3,7 +3,8 @@
 //   1. Enqueued, due at once: by the triggers when a row is written or deleted (change capture), by a backfill
 //      (backfill.ts), or by `tidegate facts republish`. A session may have several entries, in no order.
 //   2. Published (publisher.ts): the row as it is now, or a tombstone (null) if the session has no row.
-//   3. Deleted; after a tombstone it is rescheduled first (`is_repeat`), published again, and then deleted.
+//   3. Deleted. A tombstone is first rescheduled (`is_repeat`) and published again, in case a publisher that hung in an
+//      append writes an older row after it.
 // Invariants: an entry is deleted only in the transaction that published it, so delivery is at least once. A record is
 // always the current row, never the row at the time of the change, so the order of entries does not matter.
 

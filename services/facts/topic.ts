@@ -2,7 +2,7 @@ import type { Config } from '../../infra/config.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
 import type { EventLog, TopicSpec } from '../../infra/log/port.ts'
 
-/** Compacted topic of current session rows, for readers without keys. Not a source of events for any read model. */
+/** Compacted topic of current session rows in plaintext, for consumers without data keys. No read model consumes it. */
 export const factsTopic = 'tidegate.facts.v1'
 
 export type FactsTopicSettings = Pick<Config, 'TOPIC_PARTITIONS' | 'FACTS_GONE_WITHIN_MS'>
@@ -14,8 +14,8 @@ export const factsTopicSpec = (config: FactsTopicSettings): TopicSpec => ({
 })
 
 /**
- * Creates the topic with its settings. ApiError: 422 on the embedded log, which does not have it. Rejects if the
- * brokers refuse a setting.
+ * Creates the topic with its settings. Throws 422 on the embedded log, which has no compacted topics. Rejects
+ * if the brokers refuse a setting.
  */
 export async function prepareFactsTopic({ log, config }: TopicDeps): Promise<void> {
   if (config.KAFKA_BROKERS.length === 0) throw invalid(onEmbeddedLog, 'organization_data_policy')
@@ -30,5 +30,5 @@ interface TopicDeps {
 const onEmbeddedLog = {
   name: 'facts_topic',
   issue: 'invalid',
-  expected: 'needs Kafka as the log; on the embedded log there is the view read.session_facts',
+  expected: 'requires Kafka as the log; with the embedded log, query the view read.session_facts',
 } as const

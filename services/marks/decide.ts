@@ -54,7 +54,7 @@ export function decideMark({ sessions, marks }: MarkState, command: MarkSessions
   })
 }
 
-/** Returns an event for each of the sessions, which have the mark. Throws 404 if there are none. */
+/** Returns one event for each session that has the mark. Throws 404 if there are none. */
 export function decideUnmark(sessions: string[], command: MarkCommand): DecidedEvent[] {
   if (sessions.length === 0) throw noSuchMark()
   const { markId: mark_id, now: unmarked_at } = command

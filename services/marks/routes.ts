@@ -11,7 +11,7 @@ import { maxMarked, noSuchMark } from './decide.ts'
 import { markBody, markJson, markSchema, targetOf } from './schemas.ts'
 
 const tag = 'Sessions'
-const marks =
+const requires =
   'Requires the `sessions:mark` secret-key scope. Costs one unit per 100 sessions, rounded up.'
 
 /** `POST /v1/marks` and `DELETE /v1/marks/{markId}`. */
@@ -28,7 +28,7 @@ function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     operationId: 'markSessions',
     tag,
     summary: 'Label sessions',
-    description: `${marks} A session's newest mark is in effect. Fails without marking anything if there are more than ${maxMarked} sessions or one is unknown. Sessions that already have this label and reason keep their mark; if all do, the newest of their marks is returned.`,
+    description: `${requires} A session's newest mark is in effect. Fails without marking anything if there are more than ${maxMarked} sessions or one is unknown. Sessions that already have this label and reason keep their mark; if all do, the newest of their marks is returned.`,
     body: markBody,
     answers: { 201: single(markSchema) },
     run(request, { reply, answer }) {
@@ -54,7 +54,7 @@ function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     operationId: 'deleteMark',
     tag,
     summary: 'Delete a label',
-    description: `${marks} Removes the mark from all its sessions, whose previous marks take effect again. Returns the deleted mark.`,
+    description: `${requires} Removes the mark from all its sessions, whose previous marks take effect again. Returns the deleted mark.`,
     params: z.object({ markId: pathId('mrk') }),
     noBody: 'session_mark_delete',
     answers: { 200: single(markSchema) },

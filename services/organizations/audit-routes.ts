@@ -59,7 +59,7 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
     tag: 'Organizations',
     summary: 'List audit log entries',
     description:
-      'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and of both. Data sent by clients and webhook deliveries are not included.',
+      'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and entries that apply to both. Data sent by clients and webhook deliveries are not included.',
     params: organizationParams,
     query: z.object(pageQuery),
     before: refuseOffset,

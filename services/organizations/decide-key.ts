@@ -72,13 +72,13 @@ export function decideKeyIssue(
   { organization, counts, existing }: CountedState,
   command: IssueApiKey,
 ): DecidedEvent[] {
-  // Also for the operator: a key of an organization that is not active would not work.
+  // Applies to operators, too: keys of an inactive organization don't work.
   organizationFor(organization, 'key')
   checkIssue(command.spec, command.by)
   if (existing) return []
   if (counts.active >= maxActiveKeys) {
     const limit = `An organization can have ${maxActiveKeys} active keys`
-    throw tooMany(limit, 'revoke one that is not used any more')
+    throw tooMany(limit, 'revoke an unused key')
   }
   refuseManySecretKeys(counts, command.spec)
   return [issued(command, null)]
@@ -91,7 +91,7 @@ function refuseManySecretKeys(
   if (type !== 'secret' || secret[environment] < maxSecretKeys) return
   throw tooMany(
     `An organization can have ${maxSecretKeys} secret keys in use in one environment`,
-    'revoke one that is not used any more, or one that is being rotated',
+    'revoke an unused key, or one that is being rotated',
   )
 }
 
@@ -143,7 +143,7 @@ export function decideKeyRotation(
   checkGrant(key, command.by)
   if (state.existing) return key.status === 'active' ? [rotated(key, command)] : []
   if (key.status === 'rotating') {
-    throw new ApiError('request.conflict', { message: 'The API key is being rotated already.' })
+    throw new ApiError('request.conflict', { message: 'The API key is already being rotated.' })
   }
   refuseManySecretKeys(state.counts, key)
   return [issued(replacementOf(key, command), key.id), rotated(key, command)]

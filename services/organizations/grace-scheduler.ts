@@ -21,7 +21,7 @@ export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Pro
   const { logger, intervalMs = 5000 } = options
   return runPeriodically({
     intervalMs,
-    work: async () => (await endGraces(options)) > 0,
+    work: async () => (await revokeExpiredGraces(options)) > 0,
     onError: (err) => logger.error({ err }, 'failed to revoke rotated keys; retrying'),
   })
 }
@@ -30,7 +30,11 @@ export function runGraceScheduler(options: GraceSchedulerOptions): { stop(): Pro
  * Returns the number of revoked keys. Each is revoked once even if two schedulers work at the same time, because the
  * decision is made under the organization's lock.
  */
-export function endGraces({ pool, decideAs, clock }: GraceSchedulerOptions): Promise<number> {
+export function revokeExpiredGraces({
+  pool,
+  decideAs,
+  clock,
+}: GraceSchedulerOptions): Promise<number> {
   const decide = decideAs({ type: 'scheduler', id: 'key-grace' })
   return processDueItems(pool, 'key-grace-scheduler', {
     findDue: (tx, limit) => findEndedGraces(tx, { now: clock(), limit }),

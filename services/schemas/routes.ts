@@ -16,18 +16,18 @@ const failures = {
     message: 'User and password are missing or wrong.',
   },
   path: { status: 404, error_code: 404, message: 'HTTP 404 Not Found' },
-  subject: { status: 404, error_code: 40401, message: 'There is no such subject.' },
+  subject: { status: 404, error_code: 40401, message: 'Subject not found.' },
   version: { status: 404, error_code: 40402, message: 'The subject has no such version.' },
   schema: { status: 404, error_code: 40403, message: 'There is no schema with this id.' },
   readOnly: {
     status: 405,
     error_code: 405,
-    message: 'Schemas can be read here, and not be changed.',
+    message: 'This registry is read-only.',
   },
   invalidVersion: {
     status: 422,
     error_code: 42202,
-    message: 'The version has to be a number from 1 on, or latest.',
+    message: 'The version must be a positive integer or latest.',
   },
   internal: { status: 500, error_code: 50001, message: 'The schema could not be read.' },
 }

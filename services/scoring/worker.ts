@@ -59,6 +59,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
       const next = await scoreBatches(options, { batches, findRecorded, countRepeats, stateCache })
       for (const { partition, expected } of batches) {
         const stored = next.find((position) => position.partition === partition)?.offset ?? expected
+        // Scoring goes back to the stored offset, and decisions after it may already be on the log.
         if (stored < expected) recovery.suspect(partition, expected)
       }
       return next
@@ -94,8 +95,8 @@ const nothingRecorded: RecordedDecisions = {
 
 /**
  * Keeps decisions stable when records are scored again after a crash between append and commit. Other sessions may have
- * been scored since and change the visitor match, so the recorded visitors win. Decision ids are the same. With other
- * batch boundaries a provisional decision may be skipped, and none follows a final one.
+ * been scored since and could change the visitor match, so the recorded visitor is reused. Decision ids are deterministic.
+ * Different batch boundaries may skip a provisional decision; nothing follows a final one.
  */
 export function createRecovery({
   log,
@@ -112,7 +113,7 @@ export function createRecovery({
       .map((end) => ({ ...end, offset: end.offset - 1 }))
     await applied.waitFor('sessions', last, { timeoutMs: waitMs }).catch((err) => {
       // Don't stop scoring: at worst a repeated session is linked to a new visitor.
-      logger.warn({ err }, 'waiting for earlier decisions: read model is behind')
+      logger.warn({ err }, 'read model is behind: continuing without earlier decisions')
     })
   }
 

@@ -331,7 +331,7 @@ describe('an installation that moves to Kafka', () => {
   }, 60_000)
 
   it('is refused to servers of the embedded log, and reads the same from Kafka without a rebuild', async () => {
-    await expect(cluster.replace()).rejects.toThrow(/read from Kafka cluster/)
+    await expect(cluster.replace()).rejects.toThrow(/filled from Kafka cluster/)
     await cluster.pool.query('drop schema tidegate_log cascade')
     const sent = receiver.requests.length
     await cluster.replace(0, { env: moved })

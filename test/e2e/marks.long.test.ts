@@ -83,7 +83,7 @@ describe('marks by files', () => {
     const { code, stderr } = await importing([`${sid(1)},bot,x`, `${sid(2)},robot,Not a word`])
     expect(code).toBe(1)
     expect(stderr).toContain('line 3, label must be one of human, bot, fraud, legitimate')
-    expect(stderr).toContain('line 3, reason must be 1-64 of')
+    expect(stderr).toContain('line 3, reason must be 1-64 characters of')
     const unknown = await importing([`${sid(1)},bot,x`, `${sid(count)},bot,x`], '--json')
     expect([unknown.code, JSON.parse(unknown.stdout).error.details.fields[0].name]).toEqual([
       1,

@@ -144,7 +144,13 @@ describe('the commands that the docs, the chart and the README print', () => {
       ['pk_live_...', owner.publishable.key],
       ['postgres://owner@...', `'${url}'`],
       ['tidegate …', 'tidegate --help'],
+      [
+        '--environment live --name "Ann Example"',
+        '--environment live --name "Ann Example" --url http://127.0.0.1:8787',
+      ],
+      ['--out sessions.parquet --since 7d', '--out more-sessions.parquet --since 7d'],
       ['npm run tidegate -- …', 'npm run tidegate -- --help'],
+      ['"http","authority":"localhost:3000"', '"https","authority":"shop.example"'],
       ['policy acme', `policy ${owner.slug}`],
       ['<session>', sessionId],
       ['/backups/data-keys-2026-11-23', './monthly-data-keys'],
@@ -301,6 +307,7 @@ describe('the commands that the docs, the chart and the README print', () => {
     let script = printed
     if (isName(printed) && !complete.includes(printed.slice('tidegate '.length)))
       script += ' --help'
+    if (printed === 'npm run -s tidegate --') script += ' --help'
     for (const [text, value] of values) script = script.replaceAll(text, value)
     script = await withForeignRecord(withNewSlug(script))
     // A block leaves files and keys behind that the second run must not find.

@@ -125,7 +125,7 @@ describe('a model of an organization', () => {
     expect(JSON.parse(again.stdout).data.check).toMatchObject({ differed: 0, unknown_models: {} })
 
     const back = await cluster.cli([...args, '--back', '--reason', 'too many people'])
-    expect(back.stdout).toMatch(/^From .* on everybody's model decides/)
+    expect(back.stdout).toMatch(/^From .*, .* uses everybody's model/)
     expect(decisionsOf(await decidedBy(standard))).toEqual(decisionsOf(before))
     const audit = await cluster.cli(['audit', '--organization', slug])
     expect(audit.stdout).toMatch(

@@ -31,7 +31,7 @@ it('tidegate dev goes on with the data of an earlier version, and says which rea
   const simulate = () =>
     cli(['simulate', '--sessions', '5', '--verify', '--json'], { DATA_DIR: dataDir })
   const first = await startTidegate({ dataDir, env })
-  const rebuilt = /"msg":"rebuilt a read model of another version"/g
+  const rebuilt = /"msg":"rebuilt an outdated read model"/g
   expect(first.output()).not.toMatch(rebuilt)
   expect(await simulate()).toMatchObject({ code: 0 })
   await age()

@@ -150,7 +150,7 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const id = /^evt_\w+/.exec(other.stdout)?.[0] ?? 'none'
     await eventually(() => expect(words.lines.join('\n')).toContain(id))
     expect(words.lines.join('\n')).toMatch(
-      /session\.fingerprint\.calculated {2}evt_\w+ {2}answered 200\n {2}webhook-signature: valid\n {2}X-Foil-Signature: valid\n {2}\{\n {4}"id": "evt_/,
+      /session\.fingerprint\.calculated {2}evt_\w+ {2}responded 200\n {2}webhook-signature: valid\n {2}X-Foil-Signature: valid\n {2}\{\n {4}"id": "evt_/,
     )
     // Live and test never hear of each other.
     expect(json.lines).toHaveLength(2)

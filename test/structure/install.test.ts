@@ -1,9 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import lock from '../../package-lock.json' with { type: 'json' }
-import { root } from '../support/test-projects.ts'
 
 interface LockedPackage {
   version?: string
@@ -37,11 +34,6 @@ describe('the pinned Node', () => {
     const bringing = packages.filter(([, { bin }]) => bin && 'node' in bin).map(([place]) => place)
     expect(bringing.sort()).toEqual(nodes.map(([name]) => `node_modules/${name}`).sort())
     expect(Object.keys(manifest.dependencies)).not.toContain('node')
-  })
-
-  it('is the one that the package names to those whose Node is too old', async () => {
-    const launcher = await readFile(path.join(root, 'services/cli/package/tidegate.cjs'), 'utf8')
-    expect(launcher).toContain(`npx -p node@${process.versions.node} `)
   })
 })
 

@@ -7,10 +7,8 @@ const found = process.versions.node
 const [major, minor] = needed.split('.').map(Number)
 const [foundMajor, foundMinor] = found.split('.').map(Number)
 if (foundMajor < major || (foundMajor === major && foundMinor < minor)) {
-  // Some versions of the node package lack a platform; this one has them all.
-  const way = 'npx -p node@26.10.0 -p tidegate tidegate'
   console.error(
-    `tidegate needs Node ${needed} or later and this is Node ${found}: "${way}" brings one along.`,
+    `tidegate needs Node ${needed} or later and this is Node ${found}. Install a newer Node.js.`,
   )
   process.exitCode = 1
 } else {

@@ -74,6 +74,8 @@ async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise
   print(
     `Listening on ${server.url} as ${endpointId}; press Ctrl-C to stop and disable the endpoint.`,
   )
+  // The program behind --forward verifies deliveries, too.
+  if (flags.forward) print(`Signing secret: ${signingSecret}`)
   if (!flags.json) print('Send a test with "tidegate webhooks trigger".\n')
 }
 

@@ -52,7 +52,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
       concludeApproval({ ...options, sleep }, { gateSessionId, signal })
     const done = withLease({ leases, leaseMs, stopping: stopping.signal }, gateSessionId, conclude)
       .catch((err) =>
-        logger.warn({ err, gateSessionId }, 'failed to resume a signup approval; retrying'),
+        logger.warn({ err, gate_session_id: gateSessionId }, 'signup approval failed; retrying'),
       )
       .finally(() => running.delete(gateSessionId))
     running.set(gateSessionId, done)

@@ -55,15 +55,18 @@ function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
 }
 
 /**
- * Checks the approval and counts the attempt. ApiError: 422 the account name is required (verdict not human) and
- * missing or wrong, which is not counted; 429 the fourth attempt of this source; 410 or 409 the session is not pending;
- * 403 the token is not of its page; for the proof, 422 missing, 403 invalid, a bot's, or below the service's minimum
- * verdict.
+ * Validates the approval and counts the attempt. Throws
+ * - 422 if the account name is required (verdict not human) and missing or wrong; this is not counted
+ * - 429 for the fourth attempt from this source
+ * - 410 or 409 if the session is not pending
+ * - 403 if the token does not belong to its page
+ * - for the proof: 422 if it is missing, 403 if it is invalid, a bot's, or below the service's minimum verdict
  */
 export async function admitApproval(
   gate: GateParts,
   request: ApproveRequest,
 ): Promise<CheckedApproval> {
+  // Settled first: a rejected approval counts as an attempt, too.
   const [checked] = await Promise.allSettled([checkedApproval(gate, request)])
   if (checked.status === 'fulfilled' && !hasConfirmedName(checked.value, request.body)) {
     const expected = 'the name of the account, as the page shows it'
@@ -111,7 +114,7 @@ async function checkedProof(
   return checkProof(claims, { url, approveToken, sessionId, now: clock() })
 }
 
-/** Starts the approval, or has the agent claim it first. ApiError as `decideApprovalStart`; 503 without the service. */
+/** Starts the approval, or asks the agent to claim it first. Throws what `decideApprovalStart` throws; 503 without the service. */
 export async function startSignupApproval(
   { decide, keyring, clock, publicUrl, random }: GateDeps,
   { session: { id, service_id: serviceId }, token, ...approval }: CheckedApproval,

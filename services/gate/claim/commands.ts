@@ -6,7 +6,7 @@ import { sessionStream } from '../sessions.ts'
 import { isClaimCode } from './code.ts'
 import { decideClaim, throwIfWrongCode } from './decide.ts'
 
-/** ApiError as `decideClaim`, and 403 for a wrong code, which is counted. */
+/** Throws what `decideClaim` throws, or 403 for a wrong code. A wrong code counts as a failed attempt. */
 export async function claimSignup(
   { decide, keyring, clock, publicUrl }: GateDeps,
   { id, service_id: serviceId }: GateSessionRow,

@@ -36,8 +36,9 @@ export interface RegistrationState {
 }
 
 /**
- * No event for a repeated command. ApiError: 404 no such organization, 403 not active, 409 id or variable taken, or too
- * many services, 422 forbidden name, or an endpoint without the subscription.
+ * Returns no event for a repeated command. Throws 404 if the organization does not exist, 403 if it is not active, 409 if
+ * the id or a variable is taken or there are too many services, and 422 for a forbidden name or an endpoint without the
+ * subscription.
  */
 export function decideRegistration(
   state: RegistrationState,
@@ -74,7 +75,7 @@ function refuseTakenId(similarIds: readonly string[], serviceId: string): void {
 function refuseTooManyServices(count: number): void {
   if (count < maxServices) return
   throw new ApiError('request.conflict', {
-    message: `An organization can have ${maxServices} services in all, and disabled ones count, too: change one that is active instead of registering another.`,
+    message: `An organization can have ${maxServices} services, including disabled ones. Update an active service instead.`,
     details: { next_action: 'contact_support', parameter_set: registration.parameterSet },
   })
 }
@@ -82,8 +83,9 @@ function refuseTooManyServices(count: number): void {
 const change = { parameterSet: 'gate_service_update' } as const
 
 /**
- * No event if nothing changes. ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 forbidden
- * values, an endpoint without the subscription, or too large. The endpoint is checked only if the change names it.
+ * Returns no event if nothing changes. Throws 404 if the service does not exist, 403 if the organization is not active,
+ * 409 if the service is disabled, and 422 for forbidden values, an endpoint without the subscription, or a definition
+ * that is too large. The endpoint is checked only if the change names it.
  */
 export function decideServiceChange(
   state: ServiceState & Pick<RegistrationState, 'endpoint' | 'verifiedNames'>,

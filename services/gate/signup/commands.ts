@@ -83,7 +83,7 @@ async function deleteKey({ vault, logger }: GateDeps, gateSessionId: GateSession
   await vault.remove([gateSessionId]).catch((err) => {
     logger.warn(
       { err, gate_session_id: gateSessionId },
-      'failed to delete the data key of an expired delivery; it is purged later',
+      'failed to delete the data key of a finished delivery; the purge deletes it',
     )
   })
 }

@@ -23,7 +23,9 @@ const group = z
 export const aggregatesSchema = z
   .strictObject({
     object: z.literal('session_aggregates'),
-    since: timestamp.describe('Start of the counted period. Default: the first session.'),
+    since: timestamp.describe(
+      'Start of the counted period; the first session if the request had no `since`.',
+    ),
     until: timestamp,
     is_complete: z
       .boolean()

@@ -18,7 +18,7 @@ const step = z
         'rounding',
       ])
       .describe(
-        '`signal`: a signal that fired. `weak_limit`, `habits_limit`, `trust_limit`: signals of this kind together count at most `bound`. `least`: raised to 0. `unconfirmed_cap`: no other channel confirms the signals. `no_snapshot_floor`: there is no readable snapshot. `signal_floor`: required evidence is missing, see `signal`. `rounding`: rounded to a whole number.',
+        '`signal`: a signal that fired. `weak_limit`, `habits_limit`, `trust_limit`: signals of this kind together count at most `bound`. `least`: a negative total was raised to 0. `unconfirmed_cap`: the signals come from a single source. `no_snapshot_floor`: there is no readable snapshot. `signal_floor`: required evidence is missing, see `signal`. `rounding`: rounded to a whole number.',
       ),
     signal: z.string().nullable(),
     bound: z.number().nullable().describe('Value of the limit, cap or floor; otherwise null.'),
@@ -46,7 +46,9 @@ export const scoreExplanationSchema = z
       ),
     without_effect: z
       .array(z.string())
-      .describe('Signals that fired but were not counted, because another signal decided alone.'),
+      .describe(
+        'Signals that fired but were not counted, because another signal set the score by itself.',
+      ),
     signals: z
       .array(meaning)
       .describe('Descriptions of the signals that fired, from the current release.'),

@@ -8,9 +8,9 @@ import { hasKnownAge } from './findings.ts'
 export type ScoredMembers = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
 
 /**
- * Returns the evidence behind a decision. `sources`: what was consulted. `unchecked`: members that have their harmless
- * value only because nothing was consulted, those of runtime_integrity by name, others by path, and `attestation` for
- * an app without one. Members that are null are not listed. `claimed`: members that only the app itself reports.
+ * Returns the evidence behind a decision. `sources`: the sources that were checked. `unchecked`: fields that are still at
+ * their clean default because no source was checked (fields of runtime_integrity by name, others by path), and
+ * `attestation` for an app without one; null fields are left out. `claimed`: fields that only the app itself reports.
  */
 export function evidenceOf(facts: Facts, members: ScoredMembers): SessionEvidence {
   return {

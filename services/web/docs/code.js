@@ -1,4 +1,4 @@
-// Browsers offer no clipboard to plain HTTP pages, except on localhost.
+// Browsers disable the clipboard on plain HTTP pages, except on localhost.
 const canCopy = navigator.clipboard !== undefined
 
 for (const block of document.querySelectorAll('pre')) {
@@ -10,13 +10,13 @@ for (const block of document.querySelectorAll('pre')) {
     await navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? '')
     button.textContent = 'Copied'
   })
-  const around = document.createElement('div')
-  around.className = 'code'
-  block.replaceWith(around)
-  around.append(block, ...(canCopy ? [button] : []))
+  const frame = document.createElement('div')
+  frame.className = 'code'
+  block.replaceWith(frame)
+  frame.append(block, ...(canCopy ? [button] : []))
 }
 
-// A choice applies to all tab lists of the page, because readers use one framework.
+// Choosing a tab switches all tab lists of the page, because a reader uses only one framework.
 for (const tabs of document.querySelectorAll('.tabs')) {
   const sections = [...tabs.querySelectorAll('section')]
   const list = document.createElement('div')
@@ -26,7 +26,7 @@ for (const tabs of document.querySelectorAll('.tabs')) {
     button.type = 'button'
     button.role = 'tab'
     button.textContent = section.dataset.tab
-    button.addEventListener('click', () => choose(section.dataset.tab))
+    button.addEventListener('click', () => chooseTab(section.dataset.tab))
     button.addEventListener('keydown', ({ key }) => {
       const next = { ArrowRight: button.nextSibling, ArrowLeft: button.previousSibling }[key]
       next?.focus()
@@ -37,14 +37,14 @@ for (const tabs of document.querySelectorAll('.tabs')) {
     list.append(button)
   }
   tabs.prepend(list)
-  show(tabs, sections[0]?.dataset.tab)
+  showTab(tabs, sections[0]?.dataset.tab)
 }
 
-function choose(name) {
-  for (const tabs of document.querySelectorAll('.tabs')) show(tabs, name)
+function chooseTab(name) {
+  for (const tabs of document.querySelectorAll('.tabs')) showTab(tabs, name)
 }
 
-function show(tabs, name) {
+function showTab(tabs, name) {
   const sections = [...tabs.querySelectorAll('section')]
   if (!sections.some((section) => section.dataset.tab === name)) return
   for (const section of sections) section.hidden = section.dataset.tab !== name

@@ -3,8 +3,8 @@ const list = document.getElementById('found')
 const maxResults = 12
 let entries
 
-input.addEventListener('focus', () => void load())
-input.addEventListener('input', () => void show())
+input.addEventListener('focus', () => void loadEntries())
+input.addEventListener('input', () => void showResults())
 input.addEventListener('keydown', (event) => {
   if (event.key === 'ArrowDown') list.querySelector('a')?.focus()
   if (event.key === 'Enter') list.querySelector('a')?.click()
@@ -16,7 +16,7 @@ document.addEventListener('keydown', (event) => {
   input.focus()
 })
 
-async function load() {
+async function loadEntries() {
   entries ??= fetch(`${input.dataset.root}docs/search.json`)
     .then((response) => (response.ok ? response.json() : Promise.reject(response.status)))
     .catch(() => {
@@ -26,16 +26,16 @@ async function load() {
   return entries
 }
 
-async function show() {
+async function showResults() {
   const { value } = input
   const words = value.toLowerCase().split(/\s+/).filter(Boolean)
   const results = words.length === 0 ? [] : await search(words)
   if (input.value !== value) return
   list.hidden = words.length === 0
-  list.replaceChildren(...(results.length > 0 ? results.map(item) : [nothing()]))
+  list.replaceChildren(...(results.length > 0 ? results.map(resultItem) : [emptyItem()]))
 }
 
-// Search words that the pages spell differently.
+// Search terms, and the words that the pages use for them.
 const synonyms = Object.assign(Object.create(null), {
   quickstart: ['get started', 'start tidegate'],
   install: ['npm install', 'package', 'image', 'chart'],
@@ -50,25 +50,25 @@ const synonyms = Object.assign(Object.create(null), {
   backup: ['restore'],
 })
 
-/** Returns each word with its synonyms. */
+/** Returns each word followed by its synonyms. Several words that have synonyms together are one term. */
 function termsOf(words) {
-  const pair = words.join(' ')
-  if (synonyms[pair]) return [[pair, ...synonyms[pair]]]
+  const phrase = words.join(' ')
+  if (synonyms[phrase]) return [[phrase, ...synonyms[phrase]]]
   return words.map((word) => [word, ...(synonyms[word] ?? [])])
 }
 
-// An entry must match every term. Titles rank highest, and guides before internals.
+// Returns the best entries that match every term. Titles rank highest, and guides before internals.
 async function search(words) {
   const terms = termsOf(words)
-  const scored = (await load()).flatMap((entry) => {
+  const scored = (await loadEntries()).flatMap((entry) => {
     const title = `${entry.page} ${entry.title}`.toLowerCase()
     const text = entry.text.toLowerCase()
     let score = rankOf(entry.address)
     for (const term of terms) {
-      const isFound = (text) => term.some((word) => text.includes(word))
-      if (!isFound(title) && !isFound(text)) return []
-      if (isFound(title)) score += 4
-      // The typed word itself, not a synonym.
+      const isIn = (text) => term.some((word) => text.includes(word))
+      if (!isIn(title) && !isIn(text)) return []
+      if (isIn(title)) score += 4
+      // Prefer the typed word to its synonyms.
       if (title.includes(term[0]) || text.includes(term[0])) score += 2
     }
     return [{ entry, score, terms }]
@@ -82,7 +82,7 @@ function rankOf(address) {
   return address.startsWith('docs/internals/') ? -4 : 0
 }
 
-function item({ entry: { address, page, title, text }, terms }) {
+function resultItem({ entry: { address, page, title, text }, terms }) {
   const link = document.createElement('a')
   link.href = input.dataset.root + address
   const name = document.createElement('b')
@@ -93,7 +93,7 @@ function item({ entry: { address, page, title, text }, terms }) {
   return line
 }
 
-/** Returns the text around the first match, which is highlighted. */
+/** Returns the text around the first match, with the match highlighted. */
 function snippet(text, words) {
   const lower = text.toLowerCase()
   const word = words.find((word) => lower.includes(word)) ?? ''
@@ -110,7 +110,7 @@ function snippet(text, words) {
   return line
 }
 
-function nothing() {
+function emptyItem() {
   const line = document.createElement('li')
   line.textContent = 'No results.'
   return line

@@ -11,28 +11,28 @@ const params = new URLSearchParams(location.search)
 const tidegate = start({ publishableKey })
 tidegate.onError((error) => console.warn('tidegate:', error.message))
 tidegate.waitForFingerprint().then(
-  () => step('fingerprint', 'done'),
-  () => step('fingerprint', 'failed'),
+  () => setStep('fingerprint', 'done'),
+  () => setStep('fingerprint', 'failed'),
 )
 
-function step(name, state) {
+function setStep(name, state) {
   document.querySelector(`[data-step="${name}"]`).dataset.state = state
 }
 
-async function ask() {
+async function requestDecision() {
   button.disabled = true
   result.dataset.state = 'running'
   status.textContent = 'Requesting the decision.'
-  for (const name of ['handoff', 'verify']) step(name, '')
+  for (const name of ['handoff', 'verify']) setStep(name, '')
   try {
-    const { sealedToken } = await inStep('handoff', tidegate.getSession())
-    const answer = await inStep('verify', verify(sealedToken))
-    show(renderResult(answer))
-    result.dataset.sessionId = answer.session.data.id
+    const { sealedToken } = await showProgress('handoff', tidegate.getSession())
+    const outcome = await showProgress('verify', verify(sealedToken))
+    showResult(renderResult(outcome))
+    result.dataset.sessionId = outcome.session.data.id
     result.dataset.state = 'done'
     if (matchMedia('(max-width: 860px)').matches) result.scrollIntoView({ block: 'start' })
   } catch (error) {
-    show(renderFailure(error.message))
+    showResult(renderFailure(error.message))
     result.dataset.state = 'failed'
   } finally {
     button.disabled = false
@@ -40,14 +40,15 @@ async function ask() {
   }
 }
 
-async function inStep(name, work) {
-  step(name, 'active')
+/** Marks the step as active, then as done or failed, and returns what the work resolves to. */
+async function showProgress(name, work) {
+  setStep(name, 'active')
   try {
     const value = await work
-    step(name, 'done')
+    setStep(name, 'done')
     return value
   } catch (error) {
-    step(name, 'failed')
+    setStep(name, 'failed')
     throw error
   }
 }
@@ -63,15 +64,15 @@ async function verify(sealedToken) {
   throw new Error(body.error?.message ?? `The back end returned status ${response.status}.`)
 }
 
-function show(markup) {
+function showResult(markup) {
   result.innerHTML = markup.text
-  // Screen readers announce only this instead of all results.
+  // Screen readers announce this text instead of the entire result.
   status.textContent = result.querySelector('h2')?.textContent ?? ''
 }
 
 form.addEventListener('submit', (event) => {
   event.preventDefault()
-  ask()
+  requestDecision()
 })
-step('observe', 'done')
-if (params.get('auto') === '1') ask()
+setStep('observe', 'done')
+if (params.get('auto') === '1') requestDecision()

@@ -6,7 +6,7 @@ class Markup {
   }
 }
 
-/** Returns markup for `innerHTML` with all values escaped, except markup. Attributes must be quoted. */
+/** Returns markup for `innerHTML`. Escapes all values except nested markup. Attribute values must be quoted. */
 export function html(strings, ...values) {
   return new Markup(strings.map((text, i) => text + markupOf(values[i])).join(''))
 }
@@ -23,13 +23,14 @@ export function panel(title, content) {
 
 /** Renders entries as a description list, without empty values. */
 export function facts(entries) {
-  const present = entries.filter(
+  const filledEntries = entries.filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   )
-  return html`<dl class="facts">${present.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
+  return html`<dl class="facts">${filledEntries.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 }
 
-export function words(slug) {
+/** Returns a readable label for an identifier: `webgl_vendor` becomes "WebGL vendor". */
+export function labelText(slug) {
   const text = String(slug)
     .replaceAll(/[_-]/g, ' ')
     .replaceAll(/\b(api|cdp|db|gpu|ip|mime|os|pdf|ua|url|utc|vpn)\b/gi, (word) =>
@@ -39,23 +40,25 @@ export function words(slug) {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-export function time(iso) {
+export function formatTime(iso) {
   return iso
     ? new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
     : null
 }
 
+/** Returns the labels of the members that are true, separated by commas. */
 export function trueNames(group) {
   const names = Object.entries(group ?? {}).filter(([, value]) => value === true)
-  return names.map(([name]) => words(name)).join(', ')
+  return names.map(([name]) => labelText(name)).join(', ')
 }
 
-export function plain(value) {
+/** Returns a value of the REST API as text. */
+export function plainText(value) {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (Array.isArray(value)) return value.length > 0 ? value.map(plain).join(', ') : 'none'
+  if (Array.isArray(value)) return value.length > 0 ? value.map(plainText).join(', ') : 'none'
   if (value && typeof value === 'object')
     return Object.entries(value)
-      .map(([name, item]) => `${words(name)} ${plain(item)}`)
+      .map(([name, item]) => `${labelText(name)} ${plainText(item)}`)
       .join(', ')
   return value
 }

@@ -1,4 +1,4 @@
-import { facts, html, panel, plain, time, trueNames, words } from '/assets/dom.js'
+import { facts, formatTime, html, labelText, panel, plainText, trueNames } from '/assets/dom.js'
 
 const verdicts = {
   automated: { title: 'This looks automated', tone: 'bad' },
@@ -34,7 +34,7 @@ function verdictCard(verification, { decision, attribution }) {
   const { title, tone } = verdicts[decision.automation_status] ?? verdicts.uncertain
   const labels = (attribution?.labels ?? []).map(
     ({ kind, label, confidence }) =>
-      html`<li class="chip tone-bad" title="${confidence} % confident">${words(kind)}: ${label}</li>`,
+      html`<li class="chip tone-bad" title="${confidence} % confident">${labelText(kind)}: ${label}</li>`,
   )
   return html`
     <section class="panel verdict tone-${tone}" data-verdict="${verification.decision?.verdict}">
@@ -42,7 +42,7 @@ function verdictCard(verification, { decision, attribution }) {
       <div>
         <h2>${title}</h2>
         <p class="sub">
-          ${words(decision.decision_status)} decision, ${decision.evaluation_phase} phase, ${time(decision.evaluated_at)}
+          ${labelText(decision.decision_status)} decision, ${decision.evaluation_phase} phase, ${formatTime(decision.evaluated_at)}
         </p>
         ${labels.length > 0 ? html`<ul class="chips">${labels}</ul>` : null}
       </div>
@@ -65,19 +65,19 @@ function gauge(score) {
 }
 
 function sealedLine(verification, decision) {
-  const same = verification.decision?.event_id === decision.event_id
-  const text = same
+  const isCurrent = verification.decision?.event_id === decision.event_id
+  const text = isCurrent
     ? 'Sealed token verified: it contains this decision.'
     : 'Sealed token verified. The session has a newer decision than the token.'
-  return html`<p class="sealed tone-${same ? 'good' : 'warn'}">${text}</p>`
+  return html`<p class="sealed tone-${isCurrent ? 'good' : 'warn'}">${text}</p>`
 }
 
 function highlightsCard(highlights) {
   if (highlights.length === 0) return null
   const items = highlights.map(({ effect, summary, importance, evidence = [] }) => {
     const { tone, text } = effects[effect] ?? effects.context
-    const because = evidence.map(({ name }) => name).join(', ')
-    const detail = `${text}, ${importance} importance${because ? `: ${because}` : ''}`
+    const names = evidence.map(({ name }) => name).join(', ')
+    const detail = `${text}, ${importance} importance${names ? `: ${names}` : ''}`
     return html`<li class="tone-${tone}"><strong>${summary}</strong><small>${detail}</small></li>`
   })
   return panel('Why', html`<ul class="highlights">${items}</ul>`)
@@ -91,7 +91,7 @@ function signalsCard(signals) {
   const rows = signals.map(
     ({ signal, role, category, strength, signal_score }) => html`
       <tr class="tone-${role === 'risk' ? 'bad' : 'good'}">
-        <td>${words(signal)}</td><td>${words(category)}</td><td>${words(strength)}</td>
+        <td>${labelText(signal)}</td><td>${labelText(category)}</td><td>${labelText(strength)}</td>
         <td class="number">${bar(signal_score)}${signal_score}</td>
       </tr>`,
   )
@@ -113,10 +113,13 @@ function visitorCard({ visitor_fingerprint: visitor }) {
     facts([
       ['Id', visitor.id],
       ['Confidence', visitor.confidence === null ? null : `${visitor.confidence} %`],
-      ['Matched by', [resolution.method, resolution.basis].filter(Boolean).map(words).join(', ')],
+      [
+        'Matched by',
+        [resolution.method, resolution.basis].filter(Boolean).map(labelText).join(', '),
+      ],
       ['Sessions seen', lifecycle.seen_count],
-      ['First seen', time(lifecycle.first_seen_at)],
-      ['Last seen', time(lifecycle.last_seen_at)],
+      ['First seen', formatTime(lifecycle.first_seen_at)],
+      ['Last seen', formatTime(lifecycle.last_seen_at)],
     ]),
   )
 }
@@ -129,7 +132,7 @@ function networkCard({ network = {} }) {
     facts([
       ['Address', network.ip_address],
       ['Version', network.ip_version === 'ipv6' ? 'IPv6' : network.ip_version && 'IPv4'],
-      ['Status', network.status && words(network.status)],
+      ['Status', network.status && labelText(network.status)],
       ['Summary', network.summary],
       ['Location', place],
       ['Provider', [routing.asn, routing.organization].filter(Boolean).join(' ')],
@@ -146,8 +149,8 @@ function browserCard({ browser = {}, request = {}, device = {} }) {
     'Browser',
     facts([
       ['Name', [browser.name, browser.version].filter(Boolean).join(' ')],
-      ['Engine', browser.engine && words(browser.engine)],
-      ['Languages', plain(locale.languages ?? [])],
+      ['Engine', browser.engine && labelText(browser.engine)],
+      ['Languages', plainText(locale.languages ?? [])],
       ['Time zone', locale.timezone],
       ['Page', request.url],
       ['User agent', request.user_agent],
@@ -160,24 +163,24 @@ function deviceCard({ device = {} }) {
   return panel(
     'Device',
     facts([
-      ['Form', device.form_factor && words(device.form_factor)],
+      ['Form', device.form_factor && labelText(device.form_factor)],
       ['System', [system.name, system.version].filter(Boolean).join(' ')],
       ['Architecture', device.architecture],
       [
         'Screen',
         screen.size && `${screen.size}, ${screen.color_depth} bit, ${screen.pixel_ratio}x`,
       ],
-      ['Touch', plain(capabilities.touch?.available)],
-      ['WebGPU', plain(capabilities.webgpu?.available)],
+      ['Touch', plainText(capabilities.touch?.available)],
+      ['WebGPU', plainText(capabilities.webgpu?.available)],
       ['Storage', trueNames(capabilities.storage)],
     ]),
   )
 }
 
 function integrityCard(integrity, unchecked) {
-  const chips = Object.entries(integrity).map(([name, found]) => {
-    const level = unchecked.includes(name) ? 'not checked' : found
-    return html`<li class="chip tone-${levels[level] ?? 'plain'}">${words(name)}: ${words(level)}</li>`
+  const chips = Object.entries(integrity).map(([name, result]) => {
+    const level = unchecked.includes(name) ? 'not checked' : result
+    return html`<li class="chip tone-${levels[level] ?? 'plain'}">${labelText(name)}: ${labelText(level)}</li>`
   })
   return chips.length > 0 ? panel('Runtime integrity', html`<ul class="chips">${chips}</ul>`) : null
 }
@@ -187,8 +190,8 @@ function telemetryCard(telemetry) {
     name === 'graphics' ? Object.entries(group) : [[name, group]],
   )
   const parts = groups.map(([name, group]) => {
-    const entries = Object.entries(group).map(([key, value]) => [words(key), plain(value)])
-    return html`<div><h3>${words(name)}</h3>${facts(entries)}</div>`
+    const entries = Object.entries(group).map(([key, value]) => [labelText(key), plainText(value)])
+    return html`<div><h3>${labelText(name)}</h3>${facts(entries)}</div>`
   })
   return html`
     <details class="panel">

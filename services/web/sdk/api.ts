@@ -1,29 +1,29 @@
-// The types of pages that use the SDK: all of them, and nothing else is public.
+// The SDK's entire public API. No other type is public.
 
 export interface StartOptions {
   /** `pk_live_...` or `pk_test_...`; never a secret key. */
   publishableKey: string
-  /** Base URL of the server; default: where `/t.js` came from. The npm package has no default. */
+  /** Base URL of the server. Default: the server that served `/t.js`. Required with the npm package. */
   endpoint?: string
-  /** `pending` = nothing is observed, stored or sent before `consent(true)`. Default: `granted`. */
+  /** With `pending`, the SDK observes, stores and sends nothing until `consent(true)`. Default: `granted`. */
   consent?: 'granted' | 'pending'
-  /** `minimal` = no canvas, graphics, audio, fonts or devices. The organization must allow it. Default: `full`. */
+  /** `minimal` skips canvas, graphics, audio, fonts and devices. The organization must allow it. Default: `full`. */
   mode?: 'full' | 'minimal'
   /**
-   * For how long each part of the snapshot is waited for once its turn has come, milliseconds. Default and most: 5000.
-   * What is late goes with a later body; until then the session is not `human`.
+   * Timeout for each part of the snapshot, in milliseconds. Default and maximum: 5000. Late parts are sent with a later
+   * request; until then the verdict can't be `human`.
    */
   waitMs?: number
 }
 
 export interface Handoff {
   sessionId: string
-  /** For your back end, which opens it with a secret key. Opaque here. */
+  /** Encrypted result. Send it to your back end, which opens it with a secret key. */
   sealedToken: string
 }
 
 export interface HandoffOptions {
-  /** A text of yours, as a form's one-time token. The sealed token has its SHA-256 in `hand_off.binding`. */
+  /** Any text, such as a form's one-time token. Its SHA-256 becomes `hand_off.binding` in the sealed token. */
   binding?: string
 }
 
@@ -34,12 +34,12 @@ export interface FingerprintReady {
 }
 
 export interface TidegateClient {
-  /** Hands the session over. Calls that overlap share one hand-off; a later call makes a newer token. */
+  /** Requests a decision and its sealed token. Overlapping calls share a request; a later call gets a newer token. */
   getSession(options?: HandoffOptions): Promise<Handoff>
   waitForFingerprint(): Promise<FingerprintReady>
-  /** Called with every failure, of the background too; returns how to stop. */
+  /** Adds a listener for all failures, including background ones. Returns a function that removes it. */
   onError(listener: (error: Error) => void): () => void
-  /** `true` starts observing. `false` ends it, and deletes what the SDK has stored here. */
+  /** `true` starts observing. `false` stops it and deletes all data that the SDK has stored in this browser. */
   consent(isGranted: boolean): void
   destroy(): void
 }

@@ -72,7 +72,7 @@ const continuations: (() => void)[] = []
 const postTask = createTaskQueue(() => continuations.shift()?.())
 
 function createTaskQueue(run: () => void): () => void {
-  // A browser emulation may lack it, and must be scored all the same.
+  // Emulated browsers may lack it, and their sessions must still be scored.
   if (typeof MessageChannel !== 'function') return () => void setTimeout(run)
   const { port1, port2 } = new MessageChannel()
   port1.onmessage = run

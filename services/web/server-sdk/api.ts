@@ -1,4 +1,4 @@
-// Generated from /openapi.json (07a09e35cc7cb703) by make sdk-types. Don't edit.
+// Generated from /openapi.json (4e76353ab9a29e73) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -154,7 +154,7 @@ export interface components {
     ScoreExplanation: {
       /** @description Steps from 0 to `decision.risk_score`, in order. Null if the scoring model of the decision is unknown, as for decisions of earlier releases. */
       steps: components['schemas']['ScoreStep'][] | null
-      /** @description Signals that fired but were not counted, because another signal decided alone. */
+      /** @description Signals that fired but were not counted, because another signal set the score by itself. */
       without_effect: string[]
       /** @description Descriptions of the signals that fired, from the current release. */
       signals: components['schemas']['ScoreSignal'][]
@@ -168,7 +168,7 @@ export interface components {
     }
     ScoreStep: {
       /**
-       * @description `signal`: a signal that fired. `weak_limit`, `habits_limit`, `trust_limit`: signals of this kind together count at most `bound`. `least`: raised to 0. `unconfirmed_cap`: no other channel confirms the signals. `no_snapshot_floor`: there is no readable snapshot. `signal_floor`: required evidence is missing, see `signal`. `rounding`: rounded to a whole number.
+       * @description `signal`: a signal that fired. `weak_limit`, `habits_limit`, `trust_limit`: signals of this kind together count at most `bound`. `least`: a negative total was raised to 0. `unconfirmed_cap`: the signals come from a single source. `no_snapshot_floor`: there is no readable snapshot. `signal_floor`: required evidence is missing, see `signal`. `rounding`: rounded to a whole number.
        * @enum {string}
        */
       kind:
@@ -253,7 +253,7 @@ export interface components {
       object: 'session_aggregates'
       /**
        * Format: date-time
-       * @description Start of the counted period. Default: the first session.
+       * @description Start of the counted period; the first session if the request had no `since`.
        */
       since: string
       /** Format: date-time */

@@ -72,7 +72,7 @@ export function stageOf(candidate: EventCandidate, lookups: StageLookups): Candi
 // Between the clocks of two servers.
 const maxClockSkewMs = 60_000
 
-// Leaves out endpoints that were created after the decision, which exist when the topic is read again.
+// Leaves out endpoints that were created after the decision: a replay of the topic must not notify them.
 function endpointsFor(candidate: EventCandidate, subscribers: Subscribers): string[] {
   const endpoints = subscribers.get(subscriptionName(candidate)) ?? []
   const latest = candidate.decision.evaluated_at + maxClockSkewMs

@@ -5,7 +5,7 @@ import { sessionTtlMs } from '../../../services/gate/sessions.ts'
 import { expireOverdue } from '../../../services/gate/time-outs.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
-import { endGraces } from '../../../services/organizations/grace-scheduler.ts'
+import { revokeExpiredGraces } from '../../../services/organizations/grace-scheduler.ts'
 import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
 import { sessionId, startWorld } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
@@ -192,7 +192,7 @@ describe('an entry says who it was, and by which request', () => {
     world.now.ms += sessionTtlMs
     await expireOverdue(world.gateParts)
     world.now.ms += graceMs
-    await endGraces(deps)
+    await revokeExpiredGraces(deps)
     await setDataPolicy(deps, { organizationId, changes: { session_days: 30 } })
     world.now.ms += 1
     await expireOldData({ ...deps, config: readConfig({}) })

@@ -10,7 +10,10 @@ import {
   rotateApiKey,
 } from '../../../services/organizations/commands.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
-import { endGraces, runGraceScheduler } from '../../../services/organizations/grace-scheduler.ts'
+import {
+  revokeExpiredGraces,
+  runGraceScheduler,
+} from '../../../services/organizations/grace-scheduler.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProcesses, race } from '../../support/racing.ts'
@@ -94,7 +97,7 @@ for (const testLog of openTestLogs()) {
     await rotateApiKey(processOf(0), key)
     const graceEnd = now.ms + graceMs
     now.ms = graceEnd - 1
-    expect(await endGraces(processOf(0))).toBe(0)
+    expect(await revokeExpiredGraces(processOf(0))).toBe(0)
     const running = world.processes.map((process) =>
       runGraceScheduler({ ...process, intervalMs: 5 }),
     )
@@ -106,14 +109,16 @@ for (const testLog of openTestLogs()) {
     })
     await Promise.all(running.map(({ stop }) => stop()))
     expect(revoked).toMatchObject({ revoked_at: graceEnd, grace_expires_at: graceEnd })
-    expect(await endGraces(processOf(1))).toBe(0)
+    expect(await revokeExpiredGraces(processOf(1))).toBe(0)
   })
 
   test(`${testLog.name}: looks of several processes at once revoke a key once`, async () => {
     const key = await newKey()
     await rotateApiKey(processOf(0), key)
     now.ms += graceMs
-    const ended = await Promise.all([...world.processes, ...world.processes].map(endGraces))
+    const ended = await Promise.all(
+      [...world.processes, ...world.processes].map(revokeExpiredGraces),
+    )
     expect(ended.reduce((sum, count) => sum + count)).toBe(1)
   })
 
@@ -132,10 +137,10 @@ for (const testLog of openTestLogs()) {
       request.key === keys[0]?.organizationId
         ? Promise.reject(new Error('held'))
         : decideAs(actor)(request)
-    await expect(endGraces({ ...process, decideAs: failing })).rejects.toThrow('held')
+    await expect(revokeExpiredGraces({ ...process, decideAs: failing })).rejects.toThrow('held')
     const statuses = () => Promise.all(keys.map(async (key) => (await stateOf(key))?.status))
     expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
-    expect(await endGraces({ ...process, decideAs })).toBe(1)
+    expect(await revokeExpiredGraces({ ...process, decideAs })).toBe(1)
     expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])
   })
 

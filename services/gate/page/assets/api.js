@@ -1,34 +1,34 @@
-/** @import { ApproveBody, Approved, Consent, Ended, Problem, ProblemKind } from './state.js' */
+/** @import { ApproveBody, Approved, Consent, Resolution, Problem, ProblemKind } from './state.js' */
 
 /**
- * `skewMs`: how far the server's clock is ahead of this one.
+ * `skewMs`: server clock minus this browser's clock, milliseconds.
  * @template Data
- * @typedef {{ data: Data, skewMs: number }} Answer
+ * @typedef {{ data: Data, skewMs: number }} ApiResult
  */
 
 /**
- * The requests of one consent page. They resolve with the answer and throw a Problem, nothing else.
+ * Returns the requests of a consent page. Each resolves to the response data, or rejects with a Problem.
  * @param {string} gateSessionId
  * @returns {{
- *   consent: () => Promise<Answer<Consent>>,
- *   approve: (body: ApproveBody) => Promise<Answer<Approved>>,
- *   decline: () => Promise<Answer<unknown>>,
- *   closing: (approveToken: string) => void
- * }} `closing`: this page is being closed; the token says which page it was
+ *   loadConsent: () => Promise<ApiResult<Consent>>,
+ *   approve: (body: ApproveBody) => Promise<ApiResult<Approved>>,
+ *   decline: () => Promise<ApiResult<unknown>>,
+ *   reportClosing: (approveToken: string) => void
+ * }} `reportClosing`: sends that this page is being closed, with the approve token that identifies the page
  */
 export function createConsentApi(gateSessionId) {
   const base = `/v1/gate/sessions/${encodeURIComponent(gateSessionId)}`
   return {
-    consent: () => ask(`${base}/consent`, {}),
+    loadConsent: () => send(`${base}/consent`, {}),
     approve: (body) =>
-      ask(`${base}/approve`, {
+      send(`${base}/approve`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       }),
-    decline: () => ask(`${base}/cancel`, { method: 'POST', keepalive: true }),
-    closing(approveToken) {
-      // As JSON the beacon names its origin, which pages without a referrer do not name otherwise.
+    decline: () => send(`${base}/cancel`, { method: 'POST', keepalive: true }),
+    reportClosing(approveToken) {
+      // A beacon with a JSON body has an Origin header, even from a page that sends no referrer.
       const body = JSON.stringify({ approve_token: approveToken })
       navigator.sendBeacon(
         `${base}/cancel?closing=1`,
@@ -38,21 +38,20 @@ export function createConsentApi(gateSessionId) {
   }
 }
 
-// Until a request without an answer counts as lost.
-const timeoutMs = 20_000
+const requestTimeoutMs = 20_000
 
 /**
  * @template Data
  * @param {string} url
  * @param {RequestInit} init
- * @returns {Promise<Answer<Data>>}
+ * @returns {Promise<ApiResult<Data>>}
  */
-async function ask(url, init) {
-  const { response, body } = await answerOf(url, init)
+async function send(url, init) {
+  const { response, body } = await fetchJson(url, init)
   const { status, headers } = response
-  const at = Date.parse(headers.get('date') ?? '')
+  const serverTime = Date.parse(headers.get('date') ?? '')
   if (response.ok && body?.data)
-    return { data: body.data, skewMs: Number.isNaN(at) ? 0 : at - Date.now() }
+    return { data: body.data, skewMs: Number.isNaN(serverTime) ? 0 : serverTime - Date.now() }
   throw problemOf({
     status,
     code: body?.error?.code,
@@ -65,12 +64,12 @@ async function ask(url, init) {
  * @param {string} url
  * @param {RequestInit} init
  */
-async function answerOf(url, init) {
+async function fetchJson(url, init) {
   try {
     const response = await fetch(url, {
       ...init,
       cache: 'no-store',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(requestTimeoutMs),
     })
     return { response, body: await response.json().catch(() => undefined) }
   } catch {
@@ -79,7 +78,7 @@ async function answerOf(url, init) {
 }
 
 /** @type {Record<string | number, ProblemKind | undefined>} */
-const problems = {
+const problemKinds = {
   'gate.session_not_found': 'not_found',
   'gate.session_expired': 'expired',
   'gate.session_already_resolved': 'resolved',
@@ -96,15 +95,16 @@ const problems = {
 }
 
 /**
- * @param {{ status: number, code?: string | undefined, retryAfter?: string | null, details?: { fields?: unknown } }} answer
- *   one without success
+ * @param {{ status: number, code?: string | undefined, retryAfter?: string | null, details?: { fields?: unknown } }} response
+ *   an unsuccessful one
  * @returns {Problem}
  */
 export function problemOf({ status, code, retryAfter, details }) {
-  const kind = kindOfField(details?.fields) ?? problems[code ?? ''] ?? problems[status] ?? 'trouble'
-  const after = Number.parseInt(retryAfter ?? '', 10)
-  const ended = kind === 'resolved' ? endedBy(details?.fields) : undefined
-  return { kind, ...(after > 0 && { after }), ...(ended && { ended }) }
+  const kind =
+    kindOfField(details?.fields) ?? problemKinds[code ?? ''] ?? problemKinds[status] ?? 'trouble'
+  const waitSeconds = Number.parseInt(retryAfter ?? '', 10)
+  const resolution = kind === 'resolved' ? resolutionOf(details?.fields) : undefined
+  return { kind, ...(waitSeconds > 0 && { waitSeconds }), ...(resolution && { resolution }) }
 }
 
 /**
@@ -117,8 +117,8 @@ function kindOfField(fields) {
   return names.includes('verdict') ? 'verdict' : undefined
 }
 
-/** @type {Record<string, Ended['view']>} */
-const endings = {
+/** @type {Record<string, Resolution['view']>} */
+const resolvedViews = {
   approved: 'approved',
   declined: 'declined',
   closed: 'closed',
@@ -128,12 +128,12 @@ const endings = {
 
 /**
  * @param {unknown} fields
- * @returns {Ended | undefined}
+ * @returns {Resolution | undefined}
  */
-function endedBy(fields) {
+function resolutionOf(fields) {
   const issues = new Map(
     Array.isArray(fields) ? fields.map((field) => [field?.name, field?.issue]) : [],
   )
-  const view = endings[issues.get('status')]
+  const view = resolvedViews[issues.get('status')]
   return view && { view, kind: issues.get('kind') === 'login' ? 'login' : 'signup' }
 }

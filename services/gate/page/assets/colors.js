@@ -24,12 +24,12 @@ function luminance(color) {
 }
 
 /**
- * Contrast ratio by WCAG, 1 to 21.
- * @param {Color} one
- * @param {Color} other
+ * Returns the WCAG contrast ratio, 1 to 21.
+ * @param {Color} first
+ * @param {Color} second
  */
-export function contrast(one, other) {
-  const [low = 0, high = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b)
+export function contrast(first, second) {
+  const [low = 0, high = 0] = [luminance(first), luminance(second)].sort((a, b) => a - b)
   return (high + 0.05) / (low + 0.05)
 }
 
@@ -37,32 +37,32 @@ export function contrast(one, other) {
 const { black, white } = { black: [0, 0, 0], white: [255, 255, 255] }
 
 /**
- * Black or white, whichever is read better on the colour: at least 4.5 to 1 on any.
+ * Returns black or white, whichever has more contrast to the color: at least 4.5:1.
  * @param {Color} color
  */
-export function readableOn(color) {
+export function textColorOn(color) {
   return contrast(color, black) > contrast(color, white) ? black : white
 }
 
 /**
- * Whether what is painted in the colour stands out from the ground without an edge (3 to 1).
+ * Returns true if a shape in the color has enough contrast (3:1) to need no border.
  * @param {Color} color
- * @param {Color} ground
+ * @param {Color} background
  */
-export function standsOut(color, ground) {
-  return contrast(color, ground) >= 3
+export function isDistinct(color, background) {
+  return contrast(color, background) >= 3
 }
 
 /**
- * Whether what is painted in the colour looks filled, where it has an edge (1.5 to 1).
+ * Returns true if a shape in the color looks filled when it has a border (1.5:1).
  * @param {Color} color
- * @param {Color} ground
+ * @param {Color} background
  */
-export function looksFilled(color, ground) {
-  return contrast(color, ground) >= 1.5
+export function isVisibleFill(color, background) {
+  return contrast(color, background) >= 1.5
 }
 
 /** @param {Color} color */
-export function css([red, green, blue]) {
+export function toCss([red, green, blue]) {
   return `rgb(${red} ${green} ${blue})`
 }

@@ -1,13 +1,13 @@
-// Seconds that are left when it is worth saying so.
-const marks = [300, 60, 20]
+// Remaining seconds at which screen readers announce the time.
+const announceAt = [300, 60, 20]
 
 /**
- * Counts down in the element, and says aloud only what matters. Returns how to stop.
+ * Shows the remaining time in the element, and announces it to screen readers at a few points. Returns a stop function.
  * @param {HTMLElement} element
- * @param {{ endsAt: number, clock: () => number, say: (text: string) => void, end: () => void }} options
+ * @param {{ endsAt: number, clock: () => number, announce: (text: string) => void, onEnd: () => void }} options
  *   times in epoch milliseconds
  */
-export function countDown(element, { endsAt, clock, say, end }) {
+export function countDown(element, { endsAt, clock, announce, onEnd }) {
   const secondsLeft = () => Math.max(0, Math.ceil((endsAt - clock()) / 1000))
   let left = secondsLeft()
   show()
@@ -15,45 +15,45 @@ export function countDown(element, { endsAt, clock, say, end }) {
   return () => clearInterval(timer)
 
   function show() {
-    element.textContent = ` · ${clockFace(left)} left`
+    element.textContent = ` · ${minutesAndSeconds(left)} left`
     element.dataset.soon = String(left <= 60)
   }
 
   function tick() {
-    const before = left
+    const previous = left
     left = secondsLeft()
     if (left === 0) {
       clearInterval(timer)
-      end()
-    } else if (left !== before) {
+      onEnd()
+    } else if (left !== previous) {
       show()
-      if (marks.some((mark) => left <= mark && before > mark))
-        say(`${spoken(left)} left to decide.`)
+      if (announceAt.some((mark) => left <= mark && previous > mark))
+        announce(`${durationText(left)} left to decide.`)
     }
   }
 }
 
 /**
- * `11:47 AM`, as the reader's language has it.
+ * Returns a time in the browser's language, for example `11:47 AM`.
  * @param {number} at epoch milliseconds
  */
-export function clockTime(at) {
+export function localTime(at) {
   return new Date(at).toLocaleTimeString(undefined, { timeStyle: 'short' })
 }
 
 /**
- * `14:07`
+ * Returns minutes and seconds, for example `14:07`.
  * @param {number} seconds
  */
-export function clockFace(seconds) {
+export function minutesAndSeconds(seconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
 /**
- * `40 seconds`, `2 minutes`, `3 hours`: never less than what is left.
+ * Returns the duration rounded up, for example `40 seconds`, `2 minutes` or `3 hours`.
  * @param {number} seconds
  */
-export function spoken(seconds) {
+export function durationText(seconds) {
   if (seconds < 90) return plural(Math.max(1, Math.ceil(seconds)), 'second')
   if (seconds < 5400) return plural(Math.ceil(seconds / 60), 'minute')
   return plural(Math.ceil(seconds / 3600), 'hour')

@@ -1,5 +1,5 @@
 /**
- * An element with attributes; `false` and `undefined` leave one out. Strings among the children become text.
+ * Returns an element. Omits attributes that are `false` or `undefined`; string children become text.
  * @param {string} tag
  * @param {Record<string, string | number | boolean | undefined>} [attributes]
  * @param {...(Node | string | null | undefined)} children
@@ -14,26 +14,26 @@ export function el(tag, attributes = {}, ...children) {
   return element
 }
 
-const svgSpace = 'http://www.w3.org/2000/svg'
+const svgNamespace = 'http://www.w3.org/2000/svg'
 
 /**
- * A line drawing in a box of 24 by 24, for the eye only.
+ * Returns a line drawing on a 24 × 24 grid, hidden from screen readers.
  * @param {string} paths
  * @param {string} name
  */
 export function icon(paths, name) {
-  const svg = document.createElementNS(svgSpace, 'svg')
+  const svg = document.createElementNS(svgNamespace, 'svg')
   svg.setAttribute('viewBox', '0 0 24 24')
   svg.setAttribute('class', `icon ${name}`)
   svg.setAttribute('aria-hidden', 'true')
-  const path = document.createElementNS(svgSpace, 'path')
+  const path = document.createElementNS(svgNamespace, 'path')
   path.setAttribute('d', paths)
   svg.append(path)
   return svg
 }
 
 /**
- * A button; what it does is decided when it is pressed.
+ * Returns a button. It ignores clicks while it is `aria-disabled`.
  * @param {string} text
  * @param {{ id: string, kind?: string, press: () => void }} options
  */
@@ -45,7 +45,7 @@ export function button(text, { id, kind = '', press }) {
   return element
 }
 
-// Line drawings in a box of 24 by 24.
+// Path data on a 24 × 24 grid.
 export const icons = {
   check: 'M5 12.5l4.5 4.5L19 7.5',
   cross: 'M7 7l10 10M17 7L7 17',

@@ -1,39 +1,39 @@
 import { createConsentApi } from './api.js'
-import { css, looksFilled, parseHex, readableOn, standsOut } from './colors.js'
-import { initial, next, undecided } from './state.js'
+import { isDistinct, isVisibleFill, parseHex, textColorOn, toCss } from './colors.js'
+import { initialState, isUndecided, transition } from './state.js'
 import { createView } from './view.js'
 
 /** @import { Branding, Effect, Event, Problem } from './state.js' */
 
 const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
-const dark = matchMedia('(prefers-color-scheme: dark)')
+const darkScheme = matchMedia('(prefers-color-scheme: dark)')
 const api = createConsentApi(gateSessionId)
-// The server gives the code of a claim only to the page that approved, and a reload makes another page of it.
-const savedCode = rememberIn(`tidegate-claim-${gateSessionId}`)
+// The server returns the claim code only to the page that approved, so the code is stored for reloads of this tab.
+const savedCode = tabStorage(`tidegate-claim-${gateSessionId}`)
 const prover = createProver(key)
-const tabs = followTabs(gateSessionId, {
-  opened: () => happen({ type: 'superseded' }),
-  left: () => happen({ type: 'released' }),
-  decides: () => state.view !== 'elsewhere',
+const tabs = watchTabs(gateSessionId, {
+  onOpened: () => dispatch({ type: 'superseded' }),
+  onClosed: () => dispatch({ type: 'released' }),
+  isActive: () => state.view !== 'elsewhere',
 })
 const view = createView({
-  happen: (type, accepted) => happen(accepted ? { type: 'approve', accepted } : { type }),
+  dispatch: (type, accepted) => dispatch(accepted ? { type: 'approve', accepted } : { type }),
   clock: () => Date.now() + skewMs,
 })
 
-let state = initial
+let state = initialState
 let skewMs = 0
-// Counts loads, because answers to what was requested before the last one are of no interest any more.
+// Number of loads. Results requested before the latest load are dropped.
 let round = 0
 let loadedAt = 0
-// Between two reloads of the request, because there is a limit for the pages of an address.
-const reloadMs = 5000
+// The server limits loads per IP address.
+const minReloadMs = 5000
 
 /** @param {Event} event */
-function happen(event) {
-  const [following, ...effects] = next(state, event)
-  state = following
+function dispatch(event) {
+  const [newState, ...effects] = transition(state, event)
+  state = newState
   if (state.code !== null) savedCode.set(state.code)
   view.show(state)
   for (const effect of effects) run(effect)
@@ -45,94 +45,96 @@ function run(effect) {
     case 'load':
       round++
       loadedAt = performance.now()
-      return follow(load(), (problem) => ({ type: 'not_loaded', problem }))
+      return dispatchResult(load(), (problem) => ({ type: 'not_loaded', problem }))
     case 'prove':
-      return follow(
+      return dispatchResult(
         prover.prove(effect.approveToken).then((sealedToken) => ({ type: 'proved', sealedToken })),
         () => ({ type: 'no_proof' }),
       )
     case 'approve':
-      return follow(
+      return dispatchResult(
         api.approve(effect.body).then(({ data }) => ({ type: 'approved', data })),
         (problem) => ({ type: 'not_approved', problem }),
       )
     case 'decline':
-      return follow(
+      return dispatchResult(
         api.decline().then(() => ({ type: 'declined' })),
         (problem) => ({ type: 'not_declined', problem }),
       )
     case 'wait':
-      return follow(
+      return dispatchResult(
         new Promise((resolve) => setTimeout(() => resolve(effect.event), effect.seconds * 1000)),
         () => effect.event,
       )
     case 'leave':
-      // This page is replaced, because going back must not lead to a request that has been answered.
+      // Replaces the history entry, so that going back does not reopen a decided request.
       return location.replace(effect.url)
   }
 }
 
 /**
+ * Dispatches the event that the work resolves to, unless the request was loaded again meanwhile.
  * @param {Promise<Event>} work
- * @param {(problem: Problem) => Event} failed
+ * @param {(problem: Problem) => Event} onFailure
  */
-function follow(work, failed) {
-  const begun = round
-  work.catch(failed).then((event) => {
-    if (begun === round) happen(event)
+function dispatchResult(work, onFailure) {
+  const startRound = round
+  work.catch(onFailure).then((event) => {
+    if (startRound === round) dispatch(event)
   })
 }
 
 /** @returns {Promise<Event>} */
 async function load() {
-  const { data, skewMs: ahead } = await api.consent()
-  skewMs = ahead
+  const { data, skewMs: serverSkewMs } = await api.loadConsent()
+  skewMs = serverSkewMs
   tabs.announce()
-  paintBrand(data.service?.branding)
+  applyBranding(data.service?.branding)
   prover.observe().catch(() => {})
   return { type: 'loaded', consent: data, code: savedCode.get() }
 }
 
 addEventListener('pagehide', () => {
-  if (undecided(state) && state.consent) api.closing(state.consent.approve_token)
+  if (isUndecided(state) && state.consent) api.reportClosing(state.consent.approve_token)
 })
 addEventListener('pageshow', ({ persisted }) => {
-  if (persisted) happen({ type: 'returned' })
+  if (persisted) dispatch({ type: 'returned' })
 })
-addEventListener('focus', cameToFront)
-document.addEventListener('visibilitychange', cameToFront)
-dark.addEventListener('change', () => paintBrand(state.consent?.service?.branding))
-happen({ type: 'opened' })
+addEventListener('focus', reloadIfDue)
+document.addEventListener('visibilitychange', reloadIfDue)
+darkScheme.addEventListener('change', () => applyBranding(state.consent?.service?.branding))
+dispatch({ type: 'opened' })
 
-// Another browser may have opened or closed the request meanwhile. A person who has this page in front decides here.
-function cameToFront() {
-  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= reloadMs
-  if (document.visibilityState === 'visible' && isDue) happen({ type: 'front' })
+// Reloads the request when the page comes to the front: another browser may have opened or closed it, and the person
+// decides in this tab from now on.
+function reloadIfDue() {
+  const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= minReloadMs
+  if (document.visibilityState === 'visible' && isDue) dispatch({ type: 'front' })
 }
 
 /**
- * One request is decided in one tab, the one that opened it last. Its other tabs are notified, and notify this one.
+ * Lets only the tab that opened a request last decide it: notifies the other tabs with the request, and listens to them.
  * @param {string} gateSessionId
- * @param {{ opened: () => void, left: () => void, decides: () => boolean }} options `opened`: another tab opened the
- *   request; `left`: the tab that had it is closed; `decides`: whether this is the tab that has it
+ * @param {{ onOpened: () => void, onClosed: () => void, isActive: () => boolean }} options `onOpened`: another tab
+ *   opened the request; `onClosed`: the tab that could decide is closed; `isActive`: true in the tab that can decide
  */
-function followTabs(gateSessionId, { opened, left, decides }) {
+function watchTabs(gateSessionId, { onOpened, onClosed, isActive }) {
   const name = `tidegate-consent-${gateSessionId}`
-  let channel = open()
+  let channel = openChannel()
 
-  function open() {
-    const opening = new BroadcastChannel(name)
-    opening.onmessage = ({ data }) => (data === 'left' ? left() : opened())
-    return opening
+  function openChannel() {
+    const newChannel = new BroadcastChannel(name)
+    newChannel.onmessage = ({ data }) => (data === 'left' ? onClosed() : onOpened())
+    return newChannel
   }
 
   addEventListener('pagehide', () => {
-    if (decides()) channel.postMessage('left')
+    if (isActive()) channel.postMessage('left')
     // An open channel would keep the page out of the back/forward cache.
     channel.close()
   })
   addEventListener('pageshow', ({ persisted }) => {
-    if (persisted) channel = open()
+    if (persisted) channel = openChannel()
   })
   return {
     announce: () => channel.postMessage('opened'),
@@ -140,10 +142,10 @@ function followTabs(gateSessionId, { opened, left, decides }) {
 }
 
 /**
- * Text that a reload of this tab finds again, where the browser stores anything.
+ * Stores a text for reloads of this tab, if the browser allows storage.
  * @param {string} name
  */
-function rememberIn(name) {
+function tabStorage(name) {
   return {
     get() {
       try {
@@ -162,45 +164,45 @@ function rememberIn(name) {
 }
 
 /**
- * Paints accents in the service's colours, and Approve where it stands out in them; the rest is in ours.
+ * Applies the service's colors to accents, and to the Approve button if that stays visible. The rest keeps Tidegate's colors.
  * @param {Branding | undefined} branding
  */
-function paintBrand(branding) {
+function applyBranding(branding) {
   const root = document.documentElement
   /** @param {string} property */
   const colorOf = (property) => parseHex(getComputedStyle(root).getPropertyValue(property).trim())
-  const ground = colorOf('--panel')
+  const background = colorOf('--panel')
   const brand = parseHex(branding?.primary_color)
-  if (!brand || !ground) return
-  const action = looksFilled(brand, ground) ? brand : undefined
+  if (!brand || !background) return
+  const action = isVisibleFill(brand, background) ? brand : undefined
   const properties = {
     '--brand': brand,
-    '--on-brand': readableOn(brand),
+    '--on-brand': textColorOn(brand),
     '--brand-second': parseHex(branding?.secondary_color) ?? brand,
     '--action': action,
-    '--on-action': action && readableOn(action),
-    '--action-edge': action && !standsOut(action, ground) ? colorOf('--muted') : undefined,
+    '--on-action': action && textColorOn(action),
+    '--action-edge': action && !isDistinct(action, background) ? colorOf('--muted') : undefined,
   }
   for (const [property, color] of Object.entries(properties)) {
-    // Without a colour the style sheet decides.
-    if (color) root.style.setProperty(property, css(color))
+    // Without a property, the style sheet's default applies.
+    if (color) root.style.setProperty(property, toCss(color))
     else root.style.removeProperty(property)
   }
 }
 
 /**
- * Observes how this page is used, from now on, and makes proofs of it. `prove` resolves to a sealed token of this
- * moment and for this approve token, and rejects when the SDK cannot be loaded or cannot hand over.
+ * Creates proofs that a person uses this page. `observe` loads and starts the SDK. `prove` resolves to a new sealed
+ * token bound to the approve token, and rejects if the SDK cannot be loaded or its hand-off fails.
  * @param {string} publishableKey
  */
 function createProver(publishableKey) {
-  let tries = 0
+  let attempts = 0
   /** @type {Promise<{ getSession(options: { binding: string }): Promise<{ sealedToken: string }> }> | undefined} */
   let client
 
   async function load() {
-    // A browser may remember that an address failed.
-    const { start } = await import(tries++ === 0 ? '/t.js' : `/t.js?try=${tries}`)
+    // Browsers cache a failed module import by URL.
+    const { start } = await import(attempts++ === 0 ? '/t.js' : `/t.js?try=${attempts}`)
     return start({ publishableKey })
   }
 

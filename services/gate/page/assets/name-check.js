@@ -1,21 +1,21 @@
 import { el } from './dom.js'
-import { asksForName } from './state.js'
-import { line } from './text.js'
+import { needsAccountName } from './state.js'
+import { singleLine } from './text.js'
 
 /** @import { Consent } from './state.js' */
 
-/** @typedef {{ element: HTMLElement, fits: () => boolean, focus: () => void }} NameCheck */
+/** @typedef {{ element: HTMLElement, isMatch: () => boolean, focus: () => void }} NameField */
 
 /**
- * The field for the name of the account, which a person types before a request is approved that came from another
- * network, or from nobody knows where. null where the agent is in this browser's network, and the server needs no name.
+ * Returns the field in which a person must type the account name before approving. Null if no name is needed: the agent
+ * is in this browser's network, and the server does not require it.
  * @param {Consent} consent
- * @returns {NameCheck | null}
+ * @returns {NameField | null}
  */
-export function askForName(consent) {
-  if (!asksForName(consent)) return null
-  const isHere = consent.requested_by.network?.same === true
-  const name = line(consent.account_name, 100)
+export function createNameField(consent) {
+  if (!needsAccountName(consent)) return null
+  const isSameNetwork = consent.requested_by.network?.same === true
+  const name = singleLine(consent.account_name, 100)
   const input = /** @type {HTMLInputElement} */ (
     el('input', {
       id: 'account-name',
@@ -30,17 +30,17 @@ export function askForName(consent) {
   )
   const nameBox = el('bdi', { class: 'foreign' }, el('strong', {}, name))
   const label = el('label', { for: 'account-name' }, 'To approve, type the account name: ', nameBox)
-  const unsure = isHere
+  const unconfirmed = isSameNetwork
     ? el('p', { id: 'elsewhere' }, 'We could not confirm that a person is using this browser.')
     : null
   return {
-    element: el('div', { class: 'elsewhere' }, unsure, label, input),
-    fits: () => comparable(input.value) === comparable(name),
+    element: el('div', { class: 'elsewhere' }, unconfirmed, label, input),
+    isMatch: () => normalizeName(input.value) === normalizeName(name),
     focus: () => input.focus(),
   }
 }
 
 /** @param {string} text */
-function comparable(text) {
+function normalizeName(text) {
   return text.normalize('NFKC').replaceAll(/\s+/g, ' ').trim().toLowerCase()
 }

@@ -1,29 +1,29 @@
-import { clockTime, spoken } from './countdown.js'
+import { durationText, localTime } from './countdown.js'
 import { button, el, icon, icons } from './dom.js'
-import { thingOf } from './sections.js'
-import { line, webAddress } from './text.js'
+import { accountNoun } from './sections.js'
+import { singleLine, webAddress } from './text.js'
 
 /** @import { Part, PartOptions, State, View } from './state.js' */
 
 /**
- * @typedef {{ name: string, account: string, thing: string, kind: string, after: number, code: string | null }} Words
- * @typedef {{ icon: keyof typeof icons, tone: 'good' | 'bad' | 'plain' | 'busy', title: (words: Words) => string,
- *   text: (words: Words) => string[], again?: string }} Outcome
+ * @typedef {{ name: string, account: string, noun: string, kind: string, waitSeconds: number, code: string | null }} Values
+ * @typedef {{ icon: keyof typeof icons, tone: 'good' | 'bad' | 'plain' | 'busy', title: (values: Values) => string,
+ *   text: (values: Values) => string[], retry?: string }} Outcome
  */
 
 /**
- * An outcome whose words are always the same.
+ * Returns an outcome whose text never varies.
  * @param {Outcome['icon']} icon
  * @param {Outcome['tone']} tone
  * @param {string} title
  * @param {...string} text
  * @returns {Outcome}
  */
-const fixed = (icon, tone, title, ...text) => ({ icon, tone, title: () => title, text: () => text })
+const page = (icon, tone, title, ...text) => ({ icon, tone, title: () => title, text: () => text })
 
 /** @type {Record<Exclude<View, 'review'>, Outcome>} */
 const outcomes = {
-  loading: fixed('tide', 'busy', 'Opening the request'),
+  loading: page('tide', 'busy', 'Opening the request'),
   claiming: {
     icon: 'clock',
     tone: 'plain',
@@ -57,13 +57,13 @@ const outcomes = {
         : account
           ? 'Approved'
           : 'This sign-up was approved',
-    text: ({ kind, name, account, thing }) => {
+    text: ({ kind, name, account, noun }) => {
       if (kind === 'login')
         return ['If the dashboard did not open, ask your agent for another login.']
       if (!account)
         return ['Your agent has its credentials or can fetch them now. You can close this page.']
       return [
-        `${name} created the ${thing} ${account}.`,
+        `${name} created the ${noun} ${account}.`,
         'Your agent can fetch its credentials now. You can close this page.',
       ]
     },
@@ -74,13 +74,13 @@ const outcomes = {
     title: ({ name }) => `Opening ${name}’s dashboard`,
     text: () => ['You approved the login.'],
   },
-  declined: fixed(
+  declined: page(
     'cross',
     'plain',
     'Declined',
     'Nothing was created or shared. You can close this page.',
   ),
-  closed: fixed(
+  closed: page(
     'closed',
     'plain',
     'This request was closed',
@@ -104,26 +104,26 @@ const outcomes = {
       'Please report this to the service.',
     ],
   },
-  unclaimed: fixed(
+  unclaimed: page(
     'alert',
     'bad',
     'The code was wrong five times',
     'Nothing was created or shared. Start again in your tool.',
     'If you did not give the code to anybody, somebody else was trying to get this account.',
   ),
-  expired: fixed(
+  expired: page(
     'clock',
     'plain',
     'This request has expired',
     'Requests expire after 15 minutes, and nothing was approved here in time. Start again in your tool.',
   ),
-  resolved: fixed(
+  resolved: page(
     'ended',
     'plain',
     'This request was already decided',
     'There is nothing left to decide. You can close this page.',
   ),
-  not_found: fixed(
+  not_found: page(
     'alert',
     'plain',
     'Request not found',
@@ -133,44 +133,44 @@ const outcomes = {
     icon: 'clock',
     tone: 'plain',
     title: () => 'One moment, please',
-    text: ({ after }) => [
-      `Too many pages were opened from your network. This page tries again in ${spoken(after)}.`,
+    text: ({ waitSeconds }) => [
+      `Too many pages were opened from your network. This page tries again in ${durationText(waitSeconds)}.`,
     ],
-    again: 'Try now',
+    retry: 'Try now',
   },
   trouble: {
-    ...fixed(
+    ...page(
       'alert',
       'bad',
       'Something went wrong on our side',
       'The request could not be loaded. Nothing was decided.',
     ),
-    again: 'Try again',
+    retry: 'Try again',
   },
   offline: {
-    ...fixed(
+    ...page(
       'alert',
       'plain',
       'No connection',
       'This page cannot reach the server. Nothing was decided.',
     ),
-    again: 'Try again',
+    retry: 'Try again',
   },
   elsewhere: {
-    ...fixed(
+    ...page(
       'tabs',
       'plain',
       'Open in another tab',
       'You opened this request in another tab. Decide there, or continue here.',
     ),
-    again: 'Continue here',
+    retry: 'Continue here',
   },
 }
 
 /** @param {string} address */
 function receiptLink(address) {
   const url = webAddress(address)
-  // Only an address of this server is linked.
+  // Link only to this server.
   const isOurs = url?.origin === location.origin
   const link = el(
     'a',
@@ -188,59 +188,59 @@ function receiptLink(address) {
 /** @param {string | null} code */
 function claimCode(code) {
   if (!code) return null
-  const spoken = `Code: ${[...code.replaceAll(' ', '')].join(' ')}`
-  return el('p', { class: 'digits claim', role: 'img', 'aria-label': spoken }, code)
+  const label = `Code: ${[...code.replaceAll(' ', '')].join(' ')}`
+  return el('p', { class: 'digits claim', role: 'img', 'aria-label': label }, code)
 }
 
-// Until a service counts as slow.
-const slowAfter = 20_000
+// A service that takes longer counts as slow.
+const slowAfterMs = 20_000
 
 /**
- * A state without a decision to make: what happened, and what comes next.
+ * Renders a state in which there is nothing to decide: what happened, and what comes next.
  * @param {State} state
  * @param {PartOptions} options
  * @returns {Part}
  */
-export function createOutcome(state, { happen, clock, say }) {
-  const { view, consent, after, code } = state
+export function createOutcome(state, { dispatch, clock, announce }) {
+  const { view, consent, waitSeconds, code } = state
   const outcome = outcomes[view === 'review' ? 'loading' : view]
-  const words = {
-    name: line(consent?.service?.name, 60) || 'The service',
-    account: line(consent?.account_name, 100),
-    thing: thingOf(consent?.service),
+  const values = {
+    name: singleLine(consent?.service?.name, 60) || 'The service',
+    account: singleLine(consent?.account_name, 100),
+    noun: accountNoun(consent?.service),
     kind: consent?.kind ?? state.kind ?? 'signup',
-    after: after ?? 0,
+    waitSeconds: waitSeconds ?? 0,
     code,
   }
   const element = el(
     'div',
     { class: 'outcome' },
     el('span', { class: `seal ${outcome.tone}` }, icon(icons[outcome.icon], outcome.icon)),
-    el('h1', { tabindex: -1 }, outcome.title(words)),
+    el('h1', { tabindex: -1 }, outcome.title(values)),
     view === 'claiming' ? claimCode(code) : null,
-    ...outcome.text(words).map((text) => el('p', {}, text)),
+    ...outcome.text(values).map((text) => el('p', {}, text)),
     state.receipt ? receiptLink(state.receipt) : null,
   )
-  const trouble = el('p', { class: 'aside', role: 'status' })
-  if (view === 'working' || view === 'claiming') element.append(trouble)
+  const connectionNote = el('p', { class: 'aside', role: 'status' })
+  if (view === 'working' || view === 'claiming') element.append(connectionNote)
   const cancel = button('Cancel', {
     id: 'decline',
     kind: 'secondary',
-    press: () => happen('decline'),
+    press: () => dispatch('decline'),
   })
   if (view === 'claiming') element.append(cancel)
-  const timer = view === 'working' ? setTimeout(slow, slowAfter) : 0
-  if (outcome.again)
+  const timer = view === 'working' ? setTimeout(showSlow, slowAfterMs) : 0
+  if (outcome.retry)
     element.append(
-      button(outcome.again, { id: 'again', kind: 'secondary', press: () => happen('retry') }),
+      button(outcome.retry, { id: 'again', kind: 'secondary', press: () => dispatch('retry') }),
     )
 
-  function slow() {
-    const first = element.querySelector('p')
+  function showSlow() {
+    const intro = element.querySelector('p')
     const endsAt = Date.parse(consent?.expires_at ?? '')
-    const until = endsAt > clock() ? `; retrying until ${clockTime(endsAt)}` : ''
-    if (first) first.textContent = `You approved. ${words.name} is slow to respond${until}.`
-    say(first?.textContent ?? '')
+    const until = endsAt > clock() ? `; retrying until ${localTime(endsAt)}` : ''
+    if (intro) intro.textContent = `You approved. ${values.name} is slow to respond${until}.`
+    announce(intro?.textContent ?? '')
   }
 
   return {
@@ -248,7 +248,7 @@ export function createOutcome(state, { happen, clock, say }) {
     stop: () => clearTimeout(timer),
     show({ notice, busy }) {
       cancel.setAttribute('aria-disabled', String(busy !== null))
-      trouble.textContent = notice
+      connectionNote.textContent = notice
         ? 'The connection was interrupted; still checking for the outcome.'
         : ''
     },

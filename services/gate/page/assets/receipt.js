@@ -1,22 +1,22 @@
-// The page behind the link that a person gets after approving a signup. Its token is in the fragment, which no browser
-// sends.
+// The page on which a person deletes the record of their approval. Its link, shown after a signup was approved, has the
+// receipt token in the fragment, which browsers don't send to the server.
 
 const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const status = /** @type {HTMLElement} */ (document.getElementById('status'))
-const erase = /** @type {HTMLElement} */ (document.getElementById('erase'))
-erase.addEventListener('click', forget)
+const eraseButton = /** @type {HTMLElement} */ (document.getElementById('erase'))
+eraseButton.addEventListener('click', eraseRecord)
 
-async function forget() {
-  if (erase.getAttribute('aria-disabled') === 'true') return
-  erase.setAttribute('aria-disabled', 'true')
+async function eraseRecord() {
+  if (eraseButton.getAttribute('aria-disabled') === 'true') return
+  eraseButton.setAttribute('aria-disabled', 'true')
   status.textContent = 'One moment…'
-  const answer = await ask().catch(() => undefined)
-  if (answer?.ok) erase.remove()
-  else erase.removeAttribute('aria-disabled')
-  status.textContent = textOf(answer)
+  const response = await requestErasure().catch(() => undefined)
+  if (response?.ok) eraseButton.remove()
+  else eraseButton.removeAttribute('aria-disabled')
+  status.textContent = statusTextOf(response)
 }
 
-function ask() {
+function requestErasure() {
   return fetch(`/v1/gate/sessions/${encodeURIComponent(gateSessionId)}/erase`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -25,10 +25,10 @@ function ask() {
   })
 }
 
-/** @param {Response | undefined} answer */
-function textOf(answer) {
-  if (answer?.ok) return 'The record is deleted. You can close this page.'
-  if (answer?.status === 404 || answer?.status === 422)
+/** @param {Response | undefined} response */
+function statusTextOf(response) {
+  if (response?.ok) return 'The record is deleted. You can close this page.'
+  if (response?.status === 404 || response?.status === 422)
     return 'This link is incomplete. Open it exactly as you received it.'
   return 'That did not work. Press again in a minute.'
 }

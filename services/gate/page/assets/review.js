@@ -1,86 +1,87 @@
-import { clockTime, countDown, spoken } from './countdown.js'
+import { countDown, durationText, localTime } from './countdown.js'
 import { button, el } from './dom.js'
-import { askForName } from './name-check.js'
+import { createNameField } from './name-check.js'
 import { sections } from './sections.js'
-import { initial } from './state.js'
-import { askForVariables } from './variables.js'
+import { initialState } from './state.js'
+import { createVariableList } from './variables.js'
 
-/** @import { NameCheck } from './name-check.js' */
+/** @import { NameField } from './name-check.js' */
 /** @import { Consent, Notice, Part, PartOptions } from './state.js' */
 
-// How long the page is in front before Approve works: half a double click elsewhere is no consent.
+// Approve works only once the page has been in front this long, so the second click of a double click can't approve.
 const settleMs = 700
 
 /**
- * The request itself, with the two buttons.
+ * Renders the request, with the buttons Approve and Decline.
  * @param {Consent} consent
  * @param {PartOptions} options
  * @returns {Part}
  */
-export function createReview(consent, { happen, clock, say }) {
-  const closing = new AbortController()
-  const settled = followFocus(closing.signal)
-  const used = followInput(closing.signal)
-  const name = askForName(consent)
-  const variables = askForVariables(consent)
+export function createReview(consent, { dispatch, clock, announce }) {
+  const lifetime = new AbortController()
+  const isSettled = watchFocus(lifetime.signal)
+  const isUsed = watchInput(lifetime.signal)
+  const nameField = createNameField(consent)
+  const variables = createVariableList(consent)
   const notice = el('div', { class: 'notice', role: 'alert' })
   const approveText = consent.kind === 'login' ? 'Approve login' : 'Approve'
   const approve = button(approveText, {
     id: 'approve',
     press: () => {
-      const missing = missingStep({ settled, used, name })
+      const missing = missingStep({ isSettled, isUsed, nameField })
       if (missing) notice.replaceChildren(el('p', {}, missing))
-      else happen('approve', variables.accepted())
+      else dispatch('approve', variables.accepted())
     },
   })
   const decline = button('Decline', {
     id: 'decline',
     kind: 'secondary',
-    press: () => happen('decline'),
+    press: () => dispatch('decline'),
   })
-  const left = el('span', { class: 'left', 'aria-hidden': 'true' })
+  const timeLeft = el('span', { class: 'left', 'aria-hidden': 'true' })
   const endsAt = Date.parse(consent.expires_at)
-  closing.signal.addEventListener(
+  lifetime.signal.addEventListener(
     'abort',
-    countDown(left, { endsAt, clock, say, end: () => happen('time_up') }),
+    countDown(timeLeft, { endsAt, clock, announce, onEnd: () => dispatch('time_up') }),
   )
-  let noticed = initial.notice
-  // Approve is of no use any more: the wait is longer than the request is open.
-  let lasting = false
+  let lastNotice = initialState.notice
+  // The wait of the notice ends after the request expires, so Approve stays disabled.
+  let isTooLate = false
 
   return {
     element: layout(consent, {
       approve,
       decline,
       notice,
-      left,
-      name: name?.element,
+      timeLeft,
+      nameField: nameField?.element,
       variables: variables.element,
     }),
-    stop: () => closing.abort(),
+    stop: () => lifetime.abort(),
     show(state) {
-      if (state.notice !== noticed) {
-        noticed = state.notice
-        lasting = noticed?.after !== undefined && clock() + noticed.after * 1000 >= endsAt
-        notice.replaceChildren(...noticeOf(noticed, { lasting }))
+      if (state.notice !== lastNotice) {
+        lastNotice = state.notice
+        isTooLate =
+          lastNotice?.waitSeconds !== undefined && clock() + lastNotice.waitSeconds * 1000 >= endsAt
+        notice.replaceChildren(...noticeElements(lastNotice, { isTooLate }))
       }
       setBusy(approve, state.busy === 'approve', approveText)
       setBusy(decline, state.busy === 'decline', 'Decline')
       const blocked = state.busy !== null
       decline.setAttribute('aria-disabled', String(blocked))
-      approve.setAttribute('aria-disabled', String(blocked || lasting))
-      if (state.busy) say(state.busy === 'approve' ? 'Approving.' : 'Declining.')
+      approve.setAttribute('aria-disabled', String(blocked || isTooLate))
+      if (state.busy) announce(state.busy === 'approve' ? 'Approving.' : 'Declining.')
     },
   }
 }
 
 /**
  * @param {Consent} consent
- * @param {Record<'approve' | 'decline' | 'notice' | 'left', HTMLElement>
- *   & { name?: HTMLElement | undefined, variables: HTMLElement | null }} parts
+ * @param {Record<'approve' | 'decline' | 'notice' | 'timeLeft', HTMLElement>
+ *   & { nameField?: HTMLElement | undefined, variables: HTMLElement | null }} parts
  */
-function layout(consent, { approve, decline, notice, left, name, variables }) {
-  const ends = clockTime(Date.parse(consent.expires_at))
+function layout(consent, { approve, decline, notice, timeLeft, nameField, variables }) {
+  const endTime = localTime(Date.parse(consent.expires_at))
   return el(
     'div',
     { class: 'review' },
@@ -88,18 +89,18 @@ function layout(consent, { approve, decline, notice, left, name, variables }) {
     sections.started(consent),
     sections.grants(consent),
     variables,
-    sections.says(consent),
+    sections.description(consent),
     sections.drawing(consent),
     sections.metadata(consent),
     sections.requester(consent),
-    name,
+    nameField,
     sections.legal(consent),
     el(
       'section',
       { class: 'decide', 'aria-label': 'Your decision' },
       notice,
       el('div', { class: 'actions' }, decline, approve),
-      el('p', { class: 'time' }, `Open until ${ends}`, left),
+      el('p', { class: 'time' }, `Open until ${endTime}`, timeLeft),
     ),
   )
 }
@@ -116,24 +117,24 @@ function setBusy(element, busy, text) {
 }
 
 /**
- * Whether this page has been in front for long enough, as a question.
+ * Returns a function that returns true once this page has been in front long enough.
  * @param {AbortSignal} signal
  */
-function followFocus(signal) {
-  let since = performance.now()
+function watchFocus(signal) {
+  let frontSince = performance.now()
   const restart = () => {
-    since = performance.now()
+    frontSince = performance.now()
   }
   addEventListener('focus', restart, { signal })
   document.addEventListener('visibilitychange', restart, { signal })
-  return () => performance.now() - since >= settleMs
+  return () => performance.now() - frontSince >= settleMs
 }
 
 const tooLate =
   'This request can no longer be approved from here. Decline it and start again in your tool.'
 
 /** @type {Record<Notice['kind'], { title: string, text?: string }>} */
-const texts = {
+const noticeTexts = {
   flagged: {
     title: 'This looked automated, so it was not approved.',
     text: 'A person must approve. Use your everyday browser without remote control, automation or emulation, use the page by hand, and press Approve again. You have three attempts in all; if none works, decline.',
@@ -166,44 +167,44 @@ const texts = {
 }
 
 /**
- * What stands above the buttons when the last try did not end the request.
+ * Returns the message above the buttons, shown if the last attempt did not end the request.
  * @param {Notice | null} notice
- * @param {{ lasting: boolean }} options whether the wait is longer than the request is open
+ * @param {{ isTooLate: boolean }} options true if the wait ends after the request expires
  */
-function noticeOf(notice, { lasting }) {
+function noticeElements(notice, { isTooLate }) {
   if (!notice) return []
-  const wait = `Press Approve again in ${spoken(notice.after ?? 60)}.`
-  const { title, text } = texts[notice.kind]
+  const wait = `Press Approve again in ${durationText(notice.waitSeconds ?? 60)}.`
+  const { title, text } = noticeTexts[notice.kind]
   return [
     el('p', { class: 'notice-title' }, title),
-    el('p', {}, text ?? (lasting ? tooLate : wait)),
+    el('p', {}, text ?? (isTooLate ? tooLate : wait)),
   ]
 }
 
 /**
- * What a person has still to do before Approve means something, said before an attempt is spent on it.
- * @param {{ settled: () => boolean, used: () => boolean, name: NameCheck | null }} checks
+ * Returns what a person has to do before Approve counts, or undefined. Checked here so that no attempt is used up.
+ * @param {{ isSettled: () => boolean, isUsed: () => boolean, nameField: NameField | null }} checks
  */
-function missingStep({ settled, used, name }) {
-  if (!settled())
+function missingStep({ isSettled, isUsed, nameField }) {
+  if (!isSettled())
     return 'This page has only just come to the front. Press Approve again to confirm.'
-  if (!used()) return 'Nobody has used this page yet. A person must press Approve, not a program.'
-  if (!name || name.fits()) return undefined
-  name.focus()
+  if (!isUsed()) return 'Nobody has used this page yet. A person must press Approve, not a program.'
+  if (!nameField || nameField.isMatch()) return undefined
+  nameField.focus()
   return 'First type the account name in the field above.'
 }
 
 /**
- * Whether a pointer, finger or key was used on this page, or whatever helps a person to press a button, as a question.
- * A script's events do not count.
+ * Returns a function that returns true once a person has used a key, pointer, touch or assistive technology on this
+ * page. Events dispatched by scripts do not count.
  * @param {AbortSignal} signal
  */
-function followInput(signal) {
-  let seen = false
+function watchInput(signal) {
+  let hasInput = false
   const listener = (/** @type {Event} */ event) => {
-    seen ||= event.isTrusted
+    hasInput ||= event.isTrusted
   }
   for (const type of ['keydown', 'pointerdown', 'touchstart', 'click'])
     addEventListener(type, listener, { capture: true, passive: true, signal })
-  return () => seen
+  return () => hasInput
 }

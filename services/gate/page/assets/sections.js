@@ -1,65 +1,67 @@
 import { el, icon, icons } from './dom.js'
-import { block, line, webAddress } from './text.js'
+import { multiLine, singleLine, webAddress } from './text.js'
 
 /** @import { Consent, Network, Service, Variable } from './state.js' */
 
-// The service that each server has: itself. No other can have this id.
-const builtIn = 'tidegate'
+// Id of the service that is this server itself; no other service can have it.
+const builtInServiceId = 'tidegate'
 
 /**
- * What the service makes for whoever signs up. Of this server itself it is an organization.
+ * Returns the noun for what a signup creates: this server itself creates organizations, other services accounts.
  * @param {Service | undefined} service
  */
-export function thingOf(service) {
-  return service?.id === builtIn ? 'organization' : 'account'
+export function accountNoun(service) {
+  return service?.id === builtInServiceId ? 'organization' : 'account'
 }
 
 /**
- * @type {Record<'head' | 'says' | 'drawing' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
+ * @type {Record<'head' | 'description' | 'drawing' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
  *   (consent: Consent) => HTMLElement | null>}
  */
 export const sections = {
   head({ kind, service, account_name }) {
-    const name = foreign(service.name, 80)
-    const account = foreign(account_name, 100)
+    const name = untrusted(service.name, 80)
+    const account = untrusted(account_name, 100)
     const website = webAddress(service.website)
     const question =
       kind === 'login'
         ? el('h1', { tabindex: -1 }, 'Log in to ', name, '’s dashboard as ', account, '?')
-        : el('h1', { tabindex: -1 }, `Create an ${thingOf(service)} at `, name, '?')
-    // A screen reader puts spaces around the boxes that names have, so the heading has its text as a label.
+        : el('h1', { tabindex: -1 }, `Create an ${accountNoun(service)} at `, name, '?')
+    // Screen readers add spaces around the boxes of the names, so label the heading with its plain text.
     question.setAttribute('aria-label', question.textContent ?? '')
-    const from = website ? outside(website, website.host) : foreign(service.website, 120)
+    const websiteLink = website
+      ? externalLink(website, website.host)
+      : untrusted(service.website, 120)
     return el(
       'header',
       { class: 'head' },
       logo(service),
       el('p', { class: 'eyebrow' }, kind === 'login' ? 'Dashboard login' : 'Sign-up by an agent'),
       question,
-      el('p', { class: 'from' }, from, markOf(service)),
+      el('p', { class: 'from' }, websiteLink, verificationBadge(service)),
     )
   },
 
-  says({ service }) {
-    const text = block(service.description, { lines: 12, columns: 600 })
+  description({ service }) {
+    const text = multiLine(service.description, { lines: 12, columns: 600 })
     if (text.trim() === '') return null
     const quote = el('blockquote', { class: 'about foreign', dir: 'auto' }, text)
     return section('says', heading('says', 'In the service’s own words'), quote)
   },
 
   drawing({ service: { branding } }) {
-    const art = block(branding?.ascii_art, { lines: 60, columns: 160 })
-    if (art.trim() === '') return null
+    const drawing = multiLine(branding?.ascii_art, { lines: 60, columns: 160 })
+    if (drawing.trim() === '') return null
     const label = 'Text drawing by the service'
     const box = el(
       'div',
       { class: 'drawing', role: 'img', 'aria-label': label },
-      el('pre', { 'aria-hidden': 'true', class: 'foreign' }, art),
+      el('pre', { 'aria-hidden': 'true', class: 'foreign' }, drawing),
     )
-    // The keyboard must reach a box that scrolls, and need not stop at one that does not.
+    // Make the box focusable while it scrolls, so that keyboard users can scroll it.
     const observer = new ResizeObserver(() => {
-      const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight
-      if (scrolls) box.tabIndex = 0
+      const isScrollable = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight
+      if (isScrollable) box.tabIndex = 0
       else box.removeAttribute('tabindex')
     })
     observer.observe(box)
@@ -67,7 +69,7 @@ export const sections = {
   },
 
   started({ confirmation_code, requested_by: { network } }) {
-    const code = line(confirmation_code, 40)
+    const code = singleLine(confirmation_code, 40)
     return section(
       'started',
       network?.same === true ? null : warning(network),
@@ -94,28 +96,28 @@ export const sections = {
   },
 
   grants: (consent) =>
-    section('grants', heading('grants', 'If you approve'), grantsOf[consent.kind](consent)),
+    section('grants', heading('grants', 'If you approve'), grantContent[consent.kind](consent)),
 
   metadata({ metadata, service }) {
     const members = Object.entries(metadata ?? {}).slice(0, 20)
     if (members.length === 0) return null
     const rows = members.flatMap(([name, value]) => [
-      el('dt', {}, foreign(name, 60)),
-      el('dd', {}, foreign(typeof value === 'string' ? value : JSON.stringify(value), 160)),
+      el('dt', {}, untrusted(name, 60)),
+      el('dd', {}, untrusted(typeof value === 'string' ? value : JSON.stringify(value), 160)),
     ])
-    const title = heading('metadata', 'Your agent tells ', foreign(service.name, 80))
+    const title = heading('metadata', 'Your agent tells ', untrusted(service.name, 80))
     return section('metadata joined', title, el('dl', {}, ...rows))
   },
 
   requester({ requested_by: { ip_address, user_agent, at, network } }) {
     const time = new Date(at)
-    const isTime = !Number.isNaN(time.getTime())
+    const isValid = !Number.isNaN(time.getTime())
     const requested =
-      isTime && time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+      isValid && time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
     const rows = [
-      ['IP address', foreign(ip_address ?? 'unknown', 60)],
+      ['IP address', untrusted(ip_address ?? 'unknown', 60)],
       ['Network', networkText(network)],
-      ['Program', foreign(user_agent ?? 'not given', 200)],
+      ['Program', untrusted(user_agent ?? 'not given', 200)],
       ['Requested', requested || 'unknown'],
     ]
     const terms = rows.map(([term = '', value]) =>
@@ -129,8 +131,8 @@ export const sections = {
       .filter(([, address]) => address)
       .map(([name, address]) => {
         const url = webAddress(address)
-        const where = el('span', { class: 'where' }, url ? url.host : foreign(address, 120))
-        return el('span', {}, url ? outside(url, name) : name, ' ', where)
+        const host = el('span', { class: 'where' }, url ? url.host : untrusted(address, 120))
+        return el('span', {}, url ? externalLink(url, name) : name, ' ', host)
       })
     return links.length > 0 ? el('p', { class: 'legal joined' }, ...links) : null
   },
@@ -154,56 +156,56 @@ function heading(id, ...title) {
 }
 
 /** @param {Service} service */
-function markOf({ branding, verified_domain }) {
+function verificationBadge({ branding, verified_domain }) {
   if (branding?.verified === true)
     return el('span', { class: 'mark verified' }, icon(icons.verified, 'small'), 'Verified service')
   const text = verified_domain ? 'Website confirmed, service not verified' : 'Not verified'
   return el('span', { class: 'mark unverified' }, icon(icons.unverified, 'small'), text)
 }
 
-/** @param {Network | undefined} network of the requester, which is another one, or not known */
+/** @param {Network | undefined} network of the requester; not this browser's, or unknown */
 function warning(network) {
   return el(
     'div',
     { class: 'warning' },
     el('h2', { id: 'elsewhere-title' }, 'This did not come from your network'),
-    el('p', { id: 'elsewhere' }, whence(network)),
+    el('p', { id: 'elsewhere' }, originText(network)),
   )
 }
 
 /** @param {Network | undefined} network */
-function whence(network) {
+function originText(network) {
   if (network?.same !== false) return 'The server cannot tell which network this request came from.'
-  const origin = originOf(network)
-  const from = `It came from a different network than this browser’s${origin && `: ${origin}`}.`
-  return `${from} That is normal for a tool that runs in the cloud, but it also happens when somebody else sends you a link.`
+  const place = placeOf(network)
+  const text = `It came from a different network than this browser’s${place && `: ${place}`}.`
+  return `${text} That is normal for a tool that runs in the cloud, but it also happens when somebody else sends you a link.`
 }
 
 /**
- * Where the request came from, as far as that is known.
+ * Returns the country and network operator, as far as known.
  * @param {Network} network
  */
-function originOf({ country, operator }) {
-  return [country, operator].flatMap((text) => line(text, 80) || []).join(', ')
+function placeOf({ country, operator }) {
+  return [country, operator].flatMap((text) => singleLine(text, 80) || []).join(', ')
 }
 
 /** @param {Network | undefined} network */
 function networkText(network) {
   if (network?.same === true) return 'same as this browser’s'
   if (network?.same !== false) return 'unknown'
-  const origin = originOf(network)
-  if (!origin) return 'different from this browser’s'
-  // The licence of the data asks for this link.
-  const source = outside(new URL('https://db-ip.com'), 'IP Geolocation by DB-IP')
-  return el('span', {}, 'different from this browser’s: ', foreign(origin, 160), ' (', source, ')')
+  const place = placeOf(network)
+  if (!place) return 'different from this browser’s'
+  // Attribution that the data's license requires.
+  const source = externalLink(new URL('https://db-ip.com'), 'IP Geolocation by DB-IP')
+  return el('span', {}, 'different from this browser’s: ', untrusted(place, 160), ' (', source, ')')
 }
 
 /** @param {Service} service */
 function logo({ name, branding }) {
-  const [letter = ''] = line(name, 40)
-  const initial = el('span', { class: 'logo', 'aria-hidden': 'true' }, letter.toUpperCase())
+  const [letter = ''] = singleLine(name, 40)
+  const placeholder = el('span', { class: 'logo', 'aria-hidden': 'true' }, letter.toUpperCase())
   const url = webAddress(branding?.logo_url)
-  if (!url) return initial
+  if (!url) return placeholder
   const img = el('img', {
     class: 'logo',
     alt: '',
@@ -211,17 +213,17 @@ function logo({ name, branding }) {
     height: 64,
     referrerpolicy: 'no-referrer',
   })
-  img.addEventListener('error', () => img.replaceWith(initial))
+  img.addEventListener('error', () => img.replaceWith(placeholder))
   img.setAttribute('src', url.href)
   return img
 }
 
 /**
- * A link that leads away, in a tab of its own that learns nothing of this page.
+ * Returns a link that opens in a new tab, without opener and referrer.
  * @param {URL} url
  * @param {...(Node | string)} children
  */
-function outside(url, ...children) {
+function externalLink(url, ...children) {
   return el(
     'a',
     { href: url.href, target: '_blank', rel: 'noopener noreferrer nofollow' },
@@ -230,10 +232,10 @@ function outside(url, ...children) {
 }
 
 /** @type {Record<Consent['kind'], (consent: Consent) => HTMLElement>} */
-const grantsOf = {
+const grantContent = {
   login({ service, account_name }) {
     const host = webAddress(service.dashboard_login_url)?.host ?? 'its dashboard'
-    const account = el('strong', {}, foreign(account_name, 100))
+    const account = el('strong', {}, untrusted(account_name, 100))
     return el(
       'ul',
       { class: 'points' },
@@ -243,15 +245,15 @@ const grantsOf = {
   },
 
   signup({ service, account_name, variables = [] }) {
-    const account = el('strong', {}, foreign(account_name, 100))
-    const creates = ` creates an ${thingOf(service)} called `
+    const account = el('strong', {}, untrusted(account_name, 100))
+    const creates = ` creates an ${accountNoun(service)} called `
     return el(
       'p',
       {},
-      foreign(service.name, 80),
+      untrusted(service.name, 80),
       creates,
       account,
-      `. ${receives(service, variables)}`,
+      `. ${credentialsText(service, variables)}`,
     )
   },
 }
@@ -260,17 +262,17 @@ const grantsOf = {
  * @param {Service} service
  * @param {Variable[]} variables
  */
-function receives(service, variables) {
+function credentialsText(service, variables) {
   if (variables.length === 0) return 'Your agent receives no credentials.'
-  if (service.id !== builtIn) return 'Your agent receives these once, encrypted:'
+  if (service.id !== builtInServiceId) return 'Your agent receives these once, encrypted:'
   return 'With the secret keys, your agent has full access to it. It receives these once, encrypted:'
 }
 
 /**
- * Text of others inside a sentence of ours, which it cannot turn around.
+ * Returns untrusted text, isolated so that its direction does not affect the text around it.
  * @param {unknown} text
  * @param {number} max
  */
-function foreign(text, max) {
-  return el('bdi', { class: 'foreign' }, line(text, max))
+function untrusted(text, max) {
+  return el('bdi', { class: 'foreign' }, singleLine(text, max))
 }

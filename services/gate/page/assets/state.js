@@ -1,41 +1,43 @@
 import { loginAddress } from './text.js'
 
+// The state machine of the consent page: `transition` maps a state and an event to the next state and its effects.
+
 /**
- * A service as the public registry has it. What is in it is the service's own, and not to be trusted.
+ * Service as in the public registry. Its texts come from the service, so they are untrusted.
  * @typedef {{
  *   id: string, name: string, description: string, website: string, dashboard_login_url?: string,
  *   env_vars: { name: string, key: string, secret: boolean }[],
  *   branding?: Branding, consent?: { terms_url?: string, privacy_url?: string }, verified_domain?: string
  * }} Service
  * @typedef {{ key: string, name: string, secret: boolean, group: 'verified' | 'service' | 'other' | 'refused' }} Variable
- *   what the agent gets, and whose name it has
+ *   a variable that the agent receives; `group`: who owns its name
  * @typedef {{
  *   logo_url?: string, primary_color?: string, secondary_color?: string, ascii_art?: string, verified?: boolean
  * }} Branding
  *
  * @typedef {'not_found' | 'expired' | 'resolved' | 'in_progress' | 'flagged' | 'token' | 'proof' | 'verdict' | 'unnamed'
  *   | 'limited' | 'trouble' | 'offline'} ProblemKind
- * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed' | 'unclaimed', kind: 'signup' | 'login' }} Ended
- * @typedef {{ kind: ProblemKind, after?: number, ended?: Ended }} Problem why a request of the page did not work.
- *   `after`: seconds until it may be sent again; `ended`: how the request ended, and what it was for
- * @typedef {{ status?: string, claim_code?: string, receipt_url?: string, redirect_url?: string | null }} Approved what is answered to an approval, as far as it matters here
+ * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed' | 'unclaimed', kind: 'signup' | 'login' }} Resolution
+ * @typedef {{ kind: ProblemKind, waitSeconds?: number, resolution?: Resolution }} Problem of a failed request.
+ *   `waitSeconds`: time until a retry is allowed; `resolution`: how the consent request ended
+ * @typedef {{ status?: string, claim_code?: string, receipt_url?: string, redirect_url?: string | null }} Approved response to an approval, with the members used here
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
  *   account_name: string, service: Service, approve_token: string, expires_at: string, confirmation_code: string,
  *   requested_by: { ip_address: string | null, user_agent: string | null, at: string, network?: Network },
  *   approval?: 'in_progress', claim?: 'waiting', metadata?: Record<string, unknown>, name_required?: boolean,
  *   variables?: Variable[]
- * }} Consent `name_required`: the server takes no approval without the account's name
+ * }} Consent `name_required`: the server rejects approvals without the account name
  * @typedef {{ same: boolean | null, country: string | null, operator: string | null }} Network of the requester; `same`:
- *   whether this browser is in it
+ *   this browser is in it, null if unknown
  * @typedef {'loading' | 'review' | 'claiming' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'unclaimed' | 'expired'
  *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
- * @typedef {{ kind: 'flagged' | 'proof' | 'verdict' | 'unnamed' | 'limited' | 'trouble' | 'offline' | 'refreshed', after?: number }} Notice
+ * @typedef {{ kind: 'flagged' | 'proof' | 'verdict' | 'unnamed' | 'limited' | 'trouble' | 'offline' | 'refreshed', waitSeconds?: number }} Notice
  * @typedef {{
  *   view: View, consent: Consent | null, busy: 'approve' | 'decline' | null, notice: Notice | null,
- *   proofsRefused: number, sealedToken: string | null, accepted: string[], code: string | null, receipt: string | null, after: number | null, kind: 'signup' | 'login' | null
+ *   refusedProofs: number, sealedToken: string | null, accepted: string[], code: string | null, receipt: string | null, waitSeconds: number | null, kind: 'signup' | 'login' | null
  * }} State
- * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'decline' | 'declined' | 'no_proof' | 'ask_again'
+ * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'decline' | 'declined' | 'no_proof' | 'poll'
  *     | 'time_up' | 'superseded' | 'released' | 'front' }
  *   | { type: 'approve', accepted?: string[] }
  *   | { type: 'loaded', consent: Consent, code?: string | null } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
@@ -46,36 +48,36 @@ import { loginAddress } from './text.js'
  * @typedef {{
  *   approve_token: string, sealed_token?: string, accepted_env_vars?: string[], account_name?: string
  * }} ApproveBody
- * @typedef {[State, ...Effect[]]} Step the next state, and what is to be done now
+ * @typedef {[State, ...Effect[]]} Step the next state, and the effects to run
  *
- * One view on the page. `say`: reads a text aloud, for whoever does not see the page.
+ * Part of the page that shows one view. `announce` tells screen readers a text.
  * @typedef {{ show(state: State): void, element: HTMLElement, stop?: () => void }} Part
- * @typedef {{ happen: (type: 'approve' | 'decline' | 'retry' | 'time_up', accepted?: string[]) => void, clock: () => number,
- *   say: (text: string) => void }} PartOptions
+ * @typedef {{ dispatch: (type: 'approve' | 'decline' | 'retry' | 'time_up', accepted?: string[]) => void, clock: () => number,
+ *   announce: (text: string) => void }} PartOptions
  */
 
 /** @type {State} */
-export const initial = {
+export const initialState = {
   view: 'loading',
   consent: null,
   busy: null,
   notice: null,
-  proofsRefused: 0,
+  refusedProofs: 0,
   sealedToken: null,
   code: null,
   receipt: null,
   accepted: [],
-  after: null,
+  waitSeconds: null,
   kind: null,
 }
 
 /**
- * What follows from an event. An event that does not fit the state changes nothing.
+ * Returns the next state and its effects. An event that does not apply in the state changes nothing.
  * @param {State} state
  * @param {Event} event
  * @returns {Step}
  */
-export function next(state, event) {
+export function transition(state, event) {
   switch (event.type) {
     case 'opened':
     case 'returned':
@@ -85,35 +87,35 @@ export function next(state, event) {
         ? steps.reload(state)
         : [state]
     case 'loaded':
-      return asks(state) ? loaded(state, event.consent, event.code ?? null) : [state]
+      return acceptsLoad(state) ? onLoaded(state, event.consent, event.code ?? null) : [state]
     case 'not_loaded':
-      return asks(state) ? failed.load(state, event.problem) : [state]
+      return acceptsLoad(state) ? onFailure.load(state, event.problem) : [state]
     case 'approve':
-      return undecided(state)
-        ? steps.prove({ ...begin(state, 'approve'), accepted: event.accepted ?? [] })
+      return isUndecided(state)
+        ? steps.prove({ ...markBusy(state, 'approve'), accepted: event.accepted ?? [] })
         : [state]
     case 'decline':
-      return undecided(state) || (state.view === 'claiming' && state.busy === null)
-        ? [begin(state, 'decline'), { do: 'decline' }]
+      return isUndecided(state) || (state.view === 'claiming' && state.busy === null)
+        ? [markBusy(state, 'decline'), { do: 'decline' }]
         : [state]
     case 'proved':
       return steps.approve({ ...state, sealedToken: event.sealedToken })
     case 'no_proof':
-      return [stay(state, { kind: 'proof' })]
-    case 'ask_again':
+      return [review(state, { kind: 'proof' })]
+    case 'poll':
       return state.view === 'working' || state.view === 'claiming' ? steps.approve(state) : [state]
     case 'approved':
-      return approved(state, event.data)
+      return onApproved(state, event.data)
     case 'not_approved':
-      return failed.approve(state, event.problem)
+      return onFailure.approve(state, event.problem)
     case 'declined':
-      return [end(state, 'declined')]
+      return [switchTo(state, 'declined')]
     case 'not_declined':
-      return failed.decline(state, event.problem)
+      return onFailure.decline(state, event.problem)
     case 'time_up':
-      return undecided(state) ? [end(state, 'expired')] : [state]
+      return isUndecided(state) ? [switchTo(state, 'expired')] : [state]
     case 'superseded':
-      return undecided(state) ? [end(state, 'elsewhere')] : [state]
+      return isUndecided(state) ? [switchTo(state, 'elsewhere')] : [state]
     case 'released':
       return state.view === 'elsewhere' ? steps.reload(state) : [state]
     case 'front':
@@ -122,37 +124,38 @@ export function next(state, event) {
 }
 
 /**
- * Whether the person has still to decide: then closing the page is an answer, too.
+ * Returns true while the person can decide. Closing the page then rejects the request.
  * @param {State} state
  */
-export function undecided({ view, busy }) {
+export function isUndecided({ view, busy }) {
   return view === 'review' && busy === null
 }
 
 /**
- * Whether what the server says of the request still matters: not once it has ended here.
+ * Returns true while the result of a load can change the view: until the person has decided.
  * @param {State} state
  */
-function asks({ view }) {
+function acceptsLoad({ view }) {
   return view === 'loading' || view === 'review' || view === 'elsewhere'
 }
 
 /**
+ * Switches to a view, without anything that belongs to the previous one.
  * @param {State} state
  * @param {View} view
  * @returns {State}
  */
-function end(state, view) {
-  return { ...state, view, busy: null, notice: null, sealedToken: null, after: null }
+function switchTo(state, view) {
+  return { ...state, view, busy: null, notice: null, sealedToken: null, waitSeconds: null }
 }
 
 /**
- * The decision is still to be made; the notice says why.
+ * Returns to the review, with a notice that explains why nothing was decided.
  * @param {State} state
  * @param {Notice} notice
  * @returns {State}
  */
-function stay(state, notice) {
+function review(state, notice) {
   return { ...state, view: 'review', busy: null, sealedToken: null, notice }
 }
 
@@ -161,18 +164,18 @@ function stay(state, notice) {
  * @param {'approve' | 'decline'} busy
  * @returns {State}
  */
-function begin(state, busy) {
-  return { ...state, busy, notice: null, proofsRefused: 0 }
+function markBusy(state, busy) {
+  return { ...state, busy, notice: null, refusedProofs: 0 }
 }
 
 /** @type {Record<'reload' | 'cameToFront' | 'prove' | 'approve', (state: State) => Step>} */
 const steps = {
-  reload: (state) => [end(state, 'loading'), { do: 'load' }],
+  reload: (state) => [switchTo(state, 'loading'), { do: 'load' }],
 
-  // The page in front decides. One that has the request already stays as it is while it is loaded again.
+  // The page in front decides. A request that is shown already stays visible during the reload.
   cameToFront(state) {
     if (state.view === 'elsewhere') return steps.reload(state)
-    return undecided(state) ? [state, { do: 'load' }] : [state]
+    return isUndecided(state) ? [state, { do: 'load' }] : [state]
   },
 
   prove: (state) =>
@@ -181,9 +184,9 @@ const steps = {
   approve(state) {
     const { consent, sealedToken, accepted } = state
     if (!consent) return [state]
-    const lets = consent.kind === 'signup' && { accepted_env_vars: accepted }
-    const proof = sealedToken === null ? {} : { sealed_token: sealedToken, ...lets }
-    const name = asksForName(consent) ? { account_name: consent.account_name } : {}
+    const variables = consent.kind === 'signup' && { accepted_env_vars: accepted }
+    const proof = sealedToken === null ? {} : { sealed_token: sealedToken, ...variables }
+    const name = needsAccountName(consent) ? { account_name: consent.account_name } : {}
     return [
       state,
       { do: 'approve', body: { approve_token: consent.approve_token, ...proof, ...name } },
@@ -192,34 +195,34 @@ const steps = {
 }
 
 /**
- * Whether the person types the account's name: the agent is in another network, nobody knows in which, or the server
- * demands it.
+ * Returns true if the person must type the account name: the agent is not known to be in this browser's network, or the
+ * server requires the name.
  * @param {Consent} consent
  */
-export function asksForName({ requested_by: { network }, name_required }) {
+export function needsAccountName({ requested_by: { network }, name_required }) {
   return network?.same !== true || name_required === true
 }
 
 /**
  * @param {State} state
  * @param {Consent} data
- * @param {string | null} code that the page had before a reload
+ * @param {string | null} code saved before a reload
  * @returns {Step}
  */
-function loaded(state, data, code) {
+function onLoaded(state, data, code) {
   const consent = state.consent?.name_required ? { ...data, name_required: true } : data
   if (state.view === 'review') {
-    // A proof under way is for the token that was known when the button was pressed. What is new shows in the answer.
-    if (!undecided(state)) return [state]
+    // A proof in progress is bound to the approve token at the press. The response shows whether the token changed.
+    if (!isUndecided(state)) return [state]
     if (consent.approval === undefined && consent.claim === undefined)
       return [{ ...state, consent }]
   }
-  const known = { ...end(state, 'loading'), consent }
-  // The proof was accepted already, so this finds out how it ended.
-  if (consent.approval === 'in_progress') return steps.approve({ ...known, view: 'working' })
-  if (consent.claim === 'waiting') return steps.approve({ ...known, view: 'claiming', code })
+  const fresh = { ...switchTo(state, 'loading'), consent }
+  // The server has accepted the proof already. Approving again returns the outcome.
+  if (consent.approval === 'in_progress') return steps.approve({ ...fresh, view: 'working' })
+  if (consent.claim === 'waiting') return steps.approve({ ...fresh, view: 'claiming', code })
   return [
-    { ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null },
+    { ...fresh, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null },
   ]
 }
 
@@ -228,79 +231,81 @@ function loaded(state, data, code) {
  * @param {Approved} data
  * @returns {Step}
  */
-function approved(state, data) {
-  if (data.status === 'pending') return claiming(state, data.claim_code ?? null)
+function onApproved(state, data) {
+  if (data.status === 'pending') return onPending(state, data.claim_code ?? null)
   if (state.consent?.kind !== 'login')
-    return [{ ...end(state, 'approved'), receipt: data.receipt_url ?? null }]
+    return [{ ...switchTo(state, 'approved'), receipt: data.receipt_url ?? null }]
   const url = loginAddress(data.redirect_url, state.consent.service?.dashboard_login_url)
-  return url ? [end(state, 'leaving'), { do: 'leave', url }] : [end(state, 'misdirected')]
+  return url ? [switchTo(state, 'leaving'), { do: 'leave', url }] : [switchTo(state, 'misdirected')]
 }
 
 /**
- * The person passes the code to the tool. The page requests the outcome again and again, with the same proof.
+ * Shows the claim code, which the person passes to the tool, and polls for the outcome with the same proof.
  * @param {State} state
- * @param {string | null} code null for a page that has not approved
+ * @param {string | null} code null on a page that did not approve
  * @returns {Step}
  */
-function claiming(state, code) {
+function onPending(state, code) {
   if (state.view === 'claiming' && state.busy !== null) return [state]
-  const next = { ...state, view: /** @type {const} */ ('claiming'), busy: null, notice: null }
-  return askLater({ ...next, code: code ?? state.code }, 3)
+  const claiming = { ...state, view: /** @type {const} */ ('claiming'), busy: null, notice: null }
+  return pollLater({ ...claiming, code: code ?? state.code }, 3)
 }
 
 /** @type {Record<'load' | 'approve' | 'decline', (state: State, problem: Problem) => Step>} */
-const failed = {
-  load(state, { kind, after = 10, ended }) {
+const onFailure = {
+  load(state, { kind, waitSeconds = 10, resolution }) {
     const hasEnded = kind === 'not_found' || kind === 'expired' || kind === 'resolved'
-    if (state.view === 'review' && !(undecided(state) && hasEnded)) return [state]
+    if (state.view === 'review' && !(isUndecided(state) && hasEnded)) return [state]
     switch (kind) {
       case 'limited':
         return [
-          { ...end(state, 'limited'), after },
-          { do: 'wait', seconds: after, event: { type: 'retry' } },
+          { ...switchTo(state, 'limited'), waitSeconds },
+          { do: 'wait', seconds: waitSeconds, event: { type: 'retry' } },
         ]
       case 'resolved':
-        return [{ ...end(state, ended?.view ?? kind), kind: ended?.kind ?? null }]
+        return [{ ...switchTo(state, resolution?.view ?? kind), kind: resolution?.kind ?? null }]
       case 'not_found':
       case 'expired':
       case 'offline':
-        return [end(state, kind)]
+        return [switchTo(state, kind)]
       default:
-        return [end(state, 'trouble')]
+        return [switchTo(state, 'trouble')]
     }
   },
 
-  approve(state, { kind, after }) {
+  approve(state, { kind, waitSeconds }) {
     if (state.view === 'claiming' && state.busy !== null) return [state]
     const isWorking = state.view === 'working' || state.view === 'claiming'
     switch (kind) {
       case 'in_progress':
-        return askLater({ ...state, view: 'working', busy: null, notice: null }, after)
+        return pollLater({ ...state, view: 'working', busy: null, notice: null }, waitSeconds)
       case 'trouble':
       case 'offline':
-        return isWorking ? askLater({ ...state, notice: { kind } }, after) : [stay(state, { kind })]
+        return isWorking
+          ? pollLater({ ...state, notice: { kind } }, waitSeconds)
+          : [review(state, { kind })]
       case 'limited':
         return isWorking
-          ? askLater(state, after)
-          : [stay(state, after ? { kind, after } : { kind })]
+          ? pollLater(state, waitSeconds)
+          : [review(state, waitSeconds ? { kind, waitSeconds } : { kind })]
       case 'resolved':
-        // After it was under way there is only one way in which it did not succeed.
-        return state.view === 'working' ? [end(state, 'failed')] : steps.reload(state)
+        // An approval in progress that was resolved without success can only have failed at the service.
+        return state.view === 'working' ? [switchTo(state, 'failed')] : steps.reload(state)
       case 'token':
         return [
-          { ...end(state, 'loading'), notice: isWorking ? null : { kind: 'refreshed' } },
+          { ...switchTo(state, 'loading'), notice: isWorking ? null : { kind: 'refreshed' } },
           { do: 'load' },
         ]
       case 'proof':
-        if (state.proofsRefused > 0) return [stay(state, { kind })]
-        return steps.prove({ ...state, sealedToken: null, proofsRefused: 1 })
+        if (state.refusedProofs > 0) return [review(state, { kind })]
+        return steps.prove({ ...state, sealedToken: null, refusedProofs: 1 })
       case 'unnamed':
-        return [unnamed(stay(state, { kind }))]
+        return [requireName(review(state, { kind }))]
       case 'flagged':
       case 'verdict':
-        return [stay(state, { kind })]
+        return [review(state, { kind })]
       default:
-        return [end(state, kind)]
+        return [switchTo(state, kind)]
     }
   },
 
@@ -308,14 +313,14 @@ const failed = {
     switch (kind) {
       case 'expired':
       case 'not_found':
-        return [end(state, kind)]
+        return [switchTo(state, kind)]
       case 'resolved':
       case 'in_progress':
         return steps.reload(state)
       default:
         if (state.view === 'claiming')
-          return askLater({ ...state, busy: null, notice: { kind: 'trouble' } })
-        return [stay(state, { kind: kind === 'offline' ? kind : 'trouble' })]
+          return pollLater({ ...state, busy: null, notice: { kind: 'trouble' } })
+        return [review(state, { kind: kind === 'offline' ? kind : 'trouble' })]
     }
   },
 }
@@ -324,16 +329,16 @@ const failed = {
  * @param {State} state
  * @returns {State}
  */
-function unnamed(state) {
+function requireName(state) {
   return { ...state, consent: state.consent && { ...state.consent, name_required: true } }
 }
 
 /**
- * Asks again in 2 seconds where the server names no time, or cannot be reached.
+ * Polls for the outcome after a wait: by default 2 seconds, if the server sent no time or can't be reached.
  * @param {State} state
  * @param {number} [seconds]
  * @returns {Step}
  */
-function askLater(state, seconds = 2) {
-  return [state, { do: 'wait', seconds, event: { type: 'ask_again' } }]
+function pollLater(state, seconds = 2) {
+  return [state, { do: 'wait', seconds, event: { type: 'poll' } }]
 }

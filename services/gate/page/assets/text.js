@@ -1,54 +1,55 @@
 /**
- * Characters that change how others look, or are not seen themselves: controls, marks of direction, spaces without
- * width, fillers, tags. Line feeds and tabs are replaced elsewhere, and joiners belong to words and pictures.
+ * Characters that are invisible or change how others look: controls, bidirectional marks, zero-width spaces, fillers
+ * and tags. Excludes line feeds and tabs, which callers replace, and joiners, which are part of words and emoji.
  */
-const unseen =
+const invisibleCharacters =
   /(?![\n\t]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu
-// More than two marks in a row reach over other lines; syllables of some scripts have up to four.
-const piled = /((?:(?!\p{scx=Khmer}|\p{scx=Myanmar}|\p{scx=Tibetan})\p{M}){2}|\p{M}{4})\p{M}+/gu
+// More than two combining marks in a row overlap other lines. Khmer, Myanmar and Tibetan syllables have up to four.
+const stackedMarks =
+  /((?:(?!\p{scx=Khmer}|\p{scx=Myanmar}|\p{scx=Tibetan})\p{M}){2}|\p{M}{4})\p{M}+/gu
 
 /**
- * Text of others for one line of the page.
+ * Returns untrusted text as one line, safe to show.
  * @param {unknown} value
- * @param {number} [max] characters at most
+ * @param {number} [max] characters
  */
-export function line(value, max = 200) {
-  return cut(cleaned(value, (text) => text.replaceAll(/[\n\r\t]+/g, ' ')).trim(), max)
+export function singleLine(value, max = 200) {
+  return truncate(sanitize(value, (text) => text.replaceAll(/[\n\r\t]+/g, ' ')).trim(), max)
 }
 
 /**
- * Text of others that may have several lines, each as it is.
+ * Returns untrusted text with its line breaks, safe to show.
  * @param {unknown} value
- * @param {{ lines: number, columns: number }} bounds
+ * @param {{ lines: number, columns: number }} limits
  */
-export function block(value, { lines, columns }) {
-  const text = cleaned(value, (raw) => raw.replaceAll(/\r\n?/g, '\n').replaceAll('\t', '    '))
-  const all = text.split('\n')
-  const rows = all.slice(0, lines).map((row) => cut(row.trimEnd(), columns))
-  return (all.length > lines ? [...rows, '…'] : rows).join('\n')
+export function multiLine(value, { lines, columns }) {
+  const text = sanitize(value, (raw) => raw.replaceAll(/\r\n?/g, '\n').replaceAll('\t', '    '))
+  const allLines = text.split('\n')
+  const rows = allLines.slice(0, lines).map((row) => truncate(row.trimEnd(), columns))
+  return (allLines.length > lines ? [...rows, '…'] : rows).join('\n')
 }
 
 /**
  * @param {unknown} value
- * @param {(text: string) => string} unified replaces line feeds and tabs
+ * @param {(text: string) => string} replaceBreaks replaces line feeds and tabs
  */
-function cleaned(value, unified) {
-  const text = unified(typeof value === 'string' ? value : '')
-  return text.replaceAll(unseen, '\ufffd').replaceAll(piled, '$1')
+function sanitize(value, replaceBreaks) {
+  const text = replaceBreaks(typeof value === 'string' ? value : '')
+  return text.replaceAll(invisibleCharacters, '\ufffd').replaceAll(stackedMarks, '$1')
 }
 
 /**
  * @param {string} text
  * @param {number} max
  */
-function cut(text, max) {
+function truncate(text, max) {
   const characters = [...text]
   return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : text
 }
 
 /**
- * An address that a link may lead to; undefined for all others than http(s), and for those with a user name, which hides
- * where they lead.
+ * Returns the URL if a link to it is safe. Undefined unless it is http(s), and if it has a user name or password, which
+ * disguise its host.
  * @param {unknown} value
  * @returns {URL | undefined}
  */
@@ -65,7 +66,7 @@ export function webAddress(value) {
 }
 
 /**
- * Where a login may go: a page of the same origin as the service's dashboard.
+ * Returns the destination of a login if it has the same origin as the service's dashboard.
  * @param {unknown} destination
  * @param {unknown} dashboard
  * @returns {string | undefined}

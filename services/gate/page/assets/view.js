@@ -1,60 +1,60 @@
 import { createOutcome } from './outcome.js'
 import { createReview } from './review.js'
-import { line } from './text.js'
+import { singleLine } from './text.js'
 
 /** @import { Part, PartOptions, State } from './state.js' */
 
 /**
- * What the person sees of a state. A change of view moves the focus to its heading; within one nothing moves.
- * @param {Omit<PartOptions, 'say'>} options
+ * Renders states. A new view moves the focus to its heading; an update of the same view does not.
+ * @param {Omit<PartOptions, 'announce'>} options
  * @returns {{ show: (state: State) => void }}
  */
 export function createView(options) {
-  const main = elementOf('main')
-  const status = elementOf('status')
-  /** @type {PartOptions['say']} */
-  const say = (text) => {
+  const main = elementById('main')
+  const status = elementById('status')
+  /** @type {PartOptions['announce']} */
+  const announce = (text) => {
     status.textContent = text
   }
   /** @type {{ state: State, part: Part } | undefined} */
   let current
-  elementOf('host').textContent = location.host
+  elementById('host').textContent = location.host
 
   return {
     show(state) {
       const { part } =
-        current && isSame(current.state, state) ? current : { part: replaceBy(state) }
+        current && isSameView(current.state, state) ? current : { part: replacePart(state) }
       part.show(state)
       current = { state, part }
     },
   }
 
   /** @param {State} state */
-  function replaceBy(state) {
+  function replacePart(state) {
     current?.part.stop?.()
     const part =
       state.view === 'review' && state.consent
-        ? createReview(state.consent, { ...options, say })
-        : createOutcome(state, { ...options, say })
+        ? createReview(state.consent, { ...options, announce })
+        : createOutcome(state, { ...options, announce })
     main.replaceChildren(part.element)
     main.dataset.view = state.view
     main.setAttribute('aria-busy', String(state.view === 'loading'))
-    say('')
+    announce('')
     const heading = main.querySelector('h1')
-    document.title = `${line(heading?.textContent, 80)} · Tidegate`
+    document.title = `${singleLine(heading?.textContent, 80)} · Tidegate`
     scrollTo({ top: 0 })
     if (state.view !== 'loading') heading?.focus({ preventScroll: true })
     return part
   }
 }
 
-/** @param {string} id of an element of consent.html */
-const elementOf = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
+/** @param {string} id of an element in consent.html */
+const elementById = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
-/** @param {State[]} states two, compared without the token, since each load has another */
-function isSame(...states) {
-  const [one, other] = states.map(({ view, after, code, consent }) =>
-    JSON.stringify([view, after, code, consent && { ...consent, approve_token: '' }]),
+/** @param {State[]} states two; their approve tokens may differ, because each load returns a new one */
+function isSameView(...states) {
+  const [previous, current] = states.map(({ view, waitSeconds, code, consent }) =>
+    JSON.stringify([view, waitSeconds, code, consent && { ...consent, approve_token: '' }]),
   )
-  return one === other
+  return previous === current
 }

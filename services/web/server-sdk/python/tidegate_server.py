@@ -1,6 +1,6 @@
 """Tidegate for Python back ends: sealed tokens, webhooks and the REST API. Needs `pip install cryptography`.
 
-The same calls as the npm package @tidegate/server. Python 3.9 and later.
+Has the same calls as the npm package @tidegate/server. Requires Python 3.9 or later.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _MAX_PAYLOAD = 4 * 1024 * 1024
 
 
 class TokenError(Exception):
-    """The token is not sealed to this key, or was changed."""
+    """The token is not sealed to this key, or was modified."""
 
 
 class WebhookError(Exception):
-    """The delivery is not signed with the secret, is too old, or was changed. Answer 401."""
+    """The delivery is not signed with the secret, is too old, or was modified. Respond with 401."""
 
 
 class _Unset:
@@ -54,7 +54,7 @@ _UNSET = _Unset()
 
 @dataclass(frozen=True)
 class Verification:
-    """`session` is None if `ok` is false; `message` is for your log, not for the visitor."""
+    """Result of `verify_token`. `session` is None unless `ok`; `message` is for your log, not for the visitor."""
 
     ok: bool
     session: Optional[Json] = None
@@ -73,11 +73,11 @@ def verify_token(
 ) -> Verification:
     """Opens a sealed token and verifies that it is recent and belongs to this request.
 
-    `max_age`: seconds that a token is good for after its decision, and that clocks may differ.
+    `max_age`: seconds after its decision for which a token is valid; also the tolerance for a clock that is behind.
     `binding`: the text that the page passed to `getSession({ binding })`.
-    `seen(id, ttl)` makes a token count once: it adds the id to a store that all your processes share, in one atomic
-    step, for `ttl` seconds, and returns True if the id was there before. With Redis:
-    `lambda id, ttl: redis.set(id, 1, nx=True, ex=ttl) is None`. If it raises, so does this call.
+    `seen(id, ttl)` makes a token single-use: it atomically adds the id, for `ttl` seconds, to a store that all your
+    processes share, and returns True if the id was already there. With Redis:
+    `lambda id, ttl: redis.set(id, 1, nx=True, ex=ttl) is None`. If it raises, this call raises the same error.
     """
     if token is None or token == "":
         return _refused("missing", "there is no token: the page could not reach Tidegate, or left it out")
@@ -89,11 +89,11 @@ def verify_token(
     age = (time.time() if now is None else now) - _epoch(decision["evaluated_at"])
     if not abs(age) <= max_age:
         return _refused("expired", f"the token is {age:.0f} s old, and may be {max_age:g} s old")
-    made_with = (session.get("hand_off") or {}).get("binding")
-    # A binding that is None was lost, as with a session that ended, and matches no token.
-    if not isinstance(binding, _Unset) and made_with != _sha256_hex(binding):
+    token_binding = (session.get("hand_off") or {}).get("binding")
+    # A `binding` of None or "" matches no token: the caller has lost it, for example because the user's session ended.
+    if not isinstance(binding, _Unset) and token_binding != _sha256_hex(binding):
         return _refused("wrong_binding", "the token was made with another binding, or without one")
-    # A refused token is not used up.
+    # Checked last, so that a refused token is not used up.
     if seen is not None and seen(decision["event_id"], math.ceil(2 * max_age)):
         return _refused("already_used", f"the token {decision['event_id']} was used before")
     return Verification(ok=True, session=session)
@@ -104,17 +104,17 @@ def _refused(reason: Reason, message: str) -> Verification:
 
 
 def _sha256_hex(text: Optional[str]) -> str:
-    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
+    return "" if not text else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _epoch(iso: str) -> float:
-    whole, _, fraction = iso.rstrip("Z").partition(".")
-    seconds = time.strptime(whole, "%Y-%m-%dT%H:%M:%S")
+    date_time, _, fraction = iso.rstrip("Z").partition(".")
+    seconds = time.strptime(date_time, "%Y-%m-%dT%H:%M:%S")
     return calendar.timegm(seconds) + float(f"0.{fraction or 0}")
 
 
 def open_token(token: str, secret_key: str) -> Json:
-    """Returns what the token says, without verifying its age or use. Raises TokenError."""
+    """Returns the session in the token. Does not verify age, binding or single use. Raises TokenError."""
     if not isinstance(secret_key, str) or secret_key == "":
         raise TypeError("open_token needs a secret key (sk_live_… or sk_test_…)")
     if not isinstance(token, str):
@@ -123,15 +123,15 @@ def open_token(token: str, secret_key: str) -> Json:
         data = base64.b64decode(token, validate=True)
     except (binascii.Error, ValueError) as error:
         raise TokenError("the token is not base64") from error
-    hashed = hashlib.sha256(secret_key.encode()).hexdigest().encode()
-    key = hashlib.sha256(hashed + b"\0sealed-results").digest()
+    secret_hash = hashlib.sha256(secret_key.encode()).hexdigest().encode()
+    key = hashlib.sha256(secret_hash + b"\0sealed-results").digest()
     try:
         if data[:1] == b"\1":
             compressed = AESGCM(key).decrypt(data[1 : 1 + _NONCE], data[1 + _NONCE :], None)
         else:
-            compressed = _open_recipient(data, hashed, key)
+            compressed = _open_recipient(data, secret_hash, key)
         session = json.loads(_inflate(compressed))
-        # Only a holder of the key can make another payload.
+        # A payload without these members can only come from a holder of the key.
         _epoch(session["decision"]["evaluated_at"])
         if not isinstance(session["decision"]["event_id"], str):
             raise TokenError("the token has no decision")
@@ -140,8 +140,8 @@ def open_token(token: str, secret_key: str) -> Json:
         raise TokenError("the token was changed, or is none") from error
 
 
-def _open_recipient(data: bytes, hashed: bytes, key: bytes) -> bytes:
-    # Version 2: a random content key encrypts the payload, and the key of each recipient encrypts the content key.
+def _open_recipient(data: bytes, secret_hash: bytes, key: bytes) -> bytes:
+    # Version 2: a random content key encrypts the payload; each recipient's key wraps the content key.
     if data[:1] != b"\2" or len(data) < _HEADER:
         raise TokenError("this is not a sealed token")
     _, count, nonce, length = struct.unpack_from(">BH12sI", data)
@@ -149,28 +149,28 @@ def _open_recipient(data: bytes, hashed: bytes, key: bytes) -> bytes:
     if count < 1 or len(data) != end + count * _RECIPIENT:
         raise TokenError("the token is cut, or has too much")
     recipients = [data[at : at + _RECIPIENT] for at in range(end, len(data), _RECIPIENT)]
-    own_id = hashlib.sha256(hashed + b"\0sealed-results-recipient-id").digest()
-    own = next((one for one in recipients if one[:_ID] == own_id), None)
-    if own is None:
+    recipient_id = hashlib.sha256(secret_hash + b"\0sealed-results-recipient-id").digest()
+    recipient = next((entry for entry in recipients if entry[:_ID] == recipient_id), None)
+    if recipient is None:
         raise TokenError("the token is sealed to other keys: of another organization or environment")
-    wrapped = own[_ID + _NONCE :]
-    content_key = AESGCM(key).decrypt(own[_ID : _ID + _NONCE], wrapped, _LABEL + b"recipient\0" + own_id)
-    bound = data[:_HEADER] + b"".join(one[:_ID] for one in recipients)
-    return AESGCM(content_key).decrypt(nonce, data[_HEADER:end], _LABEL + b"payload\0" + bound)
+    wrapped = recipient[_ID + _NONCE :]
+    content_key = AESGCM(key).decrypt(recipient[_ID : _ID + _NONCE], wrapped, _LABEL + b"recipient\0" + recipient_id)
+    associated = data[:_HEADER] + b"".join(entry[:_ID] for entry in recipients)
+    return AESGCM(content_key).decrypt(nonce, data[_HEADER:end], _LABEL + b"payload\0" + associated)
 
 
 def _inflate(compressed: bytes) -> bytes:
-    # Stops at _MAX_PAYLOAD, so that a small token cannot fill the memory.
-    inflating = zlib.decompressobj()
-    plain = inflating.decompress(compressed, _MAX_PAYLOAD)
-    if inflating.unconsumed_tail:
+    # Limited to _MAX_PAYLOAD, so that a small token can't exhaust memory.
+    inflater = zlib.decompressobj()
+    plain = inflater.decompress(compressed, _MAX_PAYLOAD)
+    if inflater.unconsumed_tail:
         raise TokenError("the token holds more than 4 MiB")
-    if not inflating.eof:
+    if not inflater.eof:
         raise TokenError("the token was changed, or is none")
     return plain
 
 
-_TOLERANCE = 300
+_TOLERANCE_SECONDS = 300
 
 
 def verify_webhook(
@@ -182,38 +182,38 @@ def verify_webhook(
 ) -> Json:
     """Verifies a webhook delivery and returns its event. Raises WebhookError.
 
-    `body` is the raw body: JSON that was parsed and written again has other bytes. `secret` is `whsec_…`, or during a
-    rotation a list of the old and the new one.
+    `body` is the raw request body, because re-serialized JSON has different bytes. `secret` is `whsec_…`, or a list of
+    the old and the new secret during a rotation.
     """
     if not isinstance(body, (bytes, str)):
         raise TypeError("verify_webhook needs the raw body, as bytes or str, not a parsed object")
-    lower = {name.lower(): value for name, value in headers.items()}
+    lowercase_headers = {name.lower(): value for name, value in headers.items()}
     names = ("webhook-id", "webhook-timestamp", "webhook-signature")
-    id, timestamp, signatures = (lower.get(name) for name in names)
+    id, timestamp, signatures = (lowercase_headers.get(name) for name in names)
     if not id or not timestamp or not signatures:
         raise WebhookError("a header is missing: webhook-id, webhook-timestamp or webhook-signature")
     if not re.fullmatch(r"[0-9]{1,12}", timestamp):
         raise WebhookError("webhook-timestamp is not a number of Unix seconds")
     age = (time.time() if now is None else now) - int(timestamp)
-    if not abs(age) <= _TOLERANCE:
-        raise WebhookError(f"webhook-timestamp is {age:.0f} s old, more than {_TOLERANCE}")
+    if not abs(age) <= _TOLERANCE_SECONDS:
+        raise WebhookError(f"webhook-timestamp is {age:.0f} s old, more than {_TOLERANCE_SECONDS}")
     raw = body.encode() if isinstance(body, str) else body
     signed = f"{id}.{timestamp}.".encode() + raw
-    for one in [secret] if isinstance(secret, str) else secret:
+    for entry in [secret] if isinstance(secret, str) else secret:
         try:
-            key = base64.b64decode(one[6:] if one.startswith("whsec_") else one, validate=True)
+            key = base64.b64decode(entry[6:] if entry.startswith("whsec_") else entry, validate=True)
         except (binascii.Error, ValueError) as error:
             raise TypeError("secret must be whsec_ and base64") from error
         if not key:
             raise TypeError("secret must be whsec_ and base64, and is empty")
         expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-        if any(hmac.compare_digest(entry.encode(), expected.encode()) for entry in signatures.split(" ")):
+        if any(hmac.compare_digest(signature.encode(), expected.encode()) for signature in signatures.split(" ")):
             return json.loads(raw)
     raise WebhookError("no signature matches: another secret, or a changed body")
 
 
 class ApiError(Exception):
-    """The API refused the request. `request_id` finds it in the server's log; `code` is listed at /docs/errors."""
+    """Error response of the API. Search the server's log for `request_id`; codes are listed at /docs/errors."""
 
     def __init__(self, status: int, error: Json) -> None:
         super().__init__(error.get("message") or f"Tidegate answered {status}")
@@ -225,35 +225,35 @@ class ApiError(Exception):
 
 
 class UnavailableError(Exception):
-    """Tidegate could not be reached, or answered 429 or 5xx after all retries."""
+    """Tidegate could not be reached, or still returned 429 or 5xx after all retries."""
 
 
 def fail_closed(error: UnavailableError) -> Any:
-    """For `when_unavailable`: the call raises, and your code refuses what it cannot check."""
+    """For `when_unavailable`: the call raises, so your code rejects requests that it can't check."""
     raise error
 
 
 def fail_open(error: UnavailableError) -> Any:
-    """For `when_unavailable`: the call returns None, and your code goes on without Tidegate."""
+    """For `when_unavailable`: the call returns None, so your code continues without Tidegate."""
     return None
 
 
-# A wait that a server asks for is honored up to this many seconds. Beyond it the call fails at once.
-_MAX_WAIT = 30.0
+# A longer Retry-After makes the call fail without further retries.
+_MAX_WAIT_SECONDS = 30.0
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Redirects would take the secret key to another host."""
+    """Refuses redirects, which could send the secret key to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class Client:
-    """A client of the REST API. Members of answers are those of `/docs/api`.
+    """Client of the REST API. Returns the `data` of responses as documented at `/docs/api`.
 
-    `when_unavailable` is called when Tidegate cannot be reached, or answers 429 or 5xx after all retries; the call
-    returns what it returns. Pass `fail_closed`, `fail_open` or a function of your own. Lists raise in any case.
+    `when_unavailable` is called if Tidegate can't be reached, or still returns 429 or 5xx after all retries. The call
+    then returns its result. Pass `fail_closed`, `fail_open` or your own function. Lists always raise instead.
     """
 
     def __init__(
@@ -280,48 +280,48 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def get_session(self, session_id: str, **query: Any) -> Json:
-        """Scope `sessions:read`."""
-        return self._one("GET", f"/v1/sessions/{_segment(session_id)}", query=query)
+        """Returns a session. Scope `sessions:read`."""
+        return self._request("GET", f"/v1/sessions/{_segment(session_id)}", query=query)
 
     def list_sessions(self, **query: Any) -> Iterator[Json]:
-        """Newest decision first; asks for the next page as you iterate. Scope `sessions:list`."""
-        return self._list("/v1/sessions", query)
+        """Iterates over sessions, newest decision first, fetching pages as needed. Scope `sessions:list`."""
+        return self._iterate("/v1/sessions", query)
 
     def count_sessions(self, **query: Any) -> Json:
-        """Scope `sessions:list`."""
-        return self._one("GET", "/v1/sessions/aggregates", query=query)
+        """Returns session counts. Scope `sessions:list`."""
+        return self._request("GET", "/v1/sessions/aggregates", query=query)
 
     def set_user(self, session_id: str, client_user_id: Optional[str]) -> Json:
-        """Sets your id of the end user; None clears it. Scope `sessions:update`."""
+        """Sets your user id for the session; None clears it. Scope `sessions:update`."""
         body = {"client_user_id": client_user_id}
-        return self._one("PATCH", f"/v1/sessions/{_segment(session_id)}", body=body)
+        return self._request("PATCH", f"/v1/sessions/{_segment(session_id)}", body=body)
 
     def get_visitor(self, visitor_id: str) -> Json:
-        """Scope `fingerprints:read`."""
-        return self._one("GET", f"/v1/fingerprints/{_segment(visitor_id)}")
+        """Returns a visitor. Scope `fingerprints:read`."""
+        return self._request("GET", f"/v1/fingerprints/{_segment(visitor_id)}")
 
     def list_visitors(self, **query: Any) -> Iterator[Json]:
-        """Scope `fingerprints:list`."""
-        return self._list("/v1/fingerprints", query)
+        """Iterates over visitors, fetching pages as needed. Scope `fingerprints:list`."""
+        return self._iterate("/v1/fingerprints", query)
 
     def create_mark(self, mark: Json) -> Json:
-        """Says what sessions turned out to be. Scope `sessions:mark`."""
-        return self._one("POST", "/v1/marks", body=mark)
+        """Labels sessions with what they turned out to be. Scope `sessions:mark`."""
+        return self._request("POST", "/v1/marks", body=mark)
 
     def remove_mark(self, mark_id: str) -> Json:
-        return self._one("DELETE", f"/v1/marks/{_segment(mark_id)}")
+        return self._request("DELETE", f"/v1/marks/{_segment(mark_id)}")
 
     def score_requests(self, requests: Sequence[Json]) -> list[Json]:
-        """Scores requests that run no JavaScript, 1 to 50 at a time, in their order. Scope `requests:score`."""
-        return self._one("POST", "/v1/requests/score", body={"requests": list(requests)})
+        """Scores 1 to 50 requests of clients that run no JavaScript; results keep the order. Scope `requests:score`."""
+        return self._request("POST", "/v1/requests/score", body={"requests": list(requests)})
 
-    def _one(self, method: str, path: str, query: Optional[Json] = None, body: Optional[Json] = None) -> Any:
+    def _request(self, method: str, path: str, query: Optional[Json] = None, body: Optional[Json] = None) -> Any:
         try:
             return self._send(method, path, query, body)["data"]
         except UnavailableError as error:
             return self._when_unavailable(error)
 
-    def _list(self, path: str, query: Json) -> Iterator[Json]:
+    def _iterate(self, path: str, query: Json) -> Iterator[Json]:
         cursor: Optional[str] = None
         while True:
             page = self._send("GET", path, {**query, "cursor": cursor}, None)
@@ -331,40 +331,40 @@ class Client:
                 return
 
     def _send(self, method: str, path: str, query: Optional[Json], body: Optional[Json]) -> Json:
-        present = {name: value for name, value in (query or {}).items() if value is not None}
-        text = urllib.parse.urlencode(present, doseq=True)
+        parameters = {name: value for name, value in (query or {}).items() if value is not None}
+        query_string = urllib.parse.urlencode(parameters, doseq=True)
         headers = {"Authorization": f"Bearer {self._secret_key}"}
         if method != "GET":
-            # A retry of a mark that was made returns the first answer.
+            # A retry of a completed request returns the first response instead of creating a second mark.
             headers["Idempotency-Key"] = str(uuid.uuid4())
         data = None
         if body is not None:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body).encode()
-        url = self._url + path + (f"?{text}" if text else "")
+        url = self._url + path + (f"?{query_string}" if query_string else "")
         for attempt in range(self._retries + 1):
             request = urllib.request.Request(url, data=data, headers=headers, method=method)
             retry_after: Optional[float] = None
             cause: Exception
             try:
                 with self._opener.open(request, timeout=self._timeout) as response:
-                    body_text = response.read()
+                    response_body = response.read()
                 try:
-                    return json.loads(body_text)
+                    return json.loads(response_body)
                 except ValueError as error:
                     cause, problem = error, "the answer is not JSON"
-            except urllib.error.HTTPError as answer:
-                cause = ApiError(answer.code, _error_in(answer))
+            except urllib.error.HTTPError as response:
+                cause = ApiError(response.code, _error_in(response))
                 if not cause.is_retryable:
                     raise cause from None
-                problem = f"Tidegate answered {answer.code}"
-                retry_after = _retry_after(answer.headers.get("Retry-After"))
+                problem = f"Tidegate answered {response.code}"
+                retry_after = _retry_after(response.headers.get("Retry-After"))
             except (OSError, http.client.HTTPException) as error:
                 cause, problem = error, "Tidegate cannot be reached, or its answer broke off"
-            wait = 0.2 * 2**attempt * (0.5 + random.random()) if retry_after is None else retry_after
-            if attempt == self._retries or wait > _MAX_WAIT:
+            wait_seconds = 0.2 * 2**attempt * (0.5 + random.random()) if retry_after is None else retry_after
+            if attempt == self._retries or wait_seconds > _MAX_WAIT_SECONDS:
                 break
-            time.sleep(wait)
+            time.sleep(wait_seconds)
         raise UnavailableError(f"{method} {path} failed: {problem}") from cause
 
 
@@ -374,17 +374,17 @@ def _segment(id: str) -> str:
     return id
 
 
-def _error_in(answer: urllib.error.HTTPError) -> Json:
+def _error_in(response: urllib.error.HTTPError) -> Json:
     try:
-        error = json.loads(answer.read())["error"]
+        error = json.loads(response.read())["error"]
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-        # A proxy in between answers as it likes.
+        # The response may come from a proxy.
         return {}
     return error if isinstance(error, dict) else {}
 
 
 def _retry_after(header: Optional[str]) -> Optional[float]:
-    # Seconds or a date, as RFC 9110 has it.
+    # RFC 9110: seconds or an HTTP date.
     if header is None:
         return None
     if header.isdigit():

@@ -37,7 +37,9 @@ export function clientDescription(document: unknown) {
   const { info, paths, components } = description.parse(document)
   const clientPaths = Object.entries(paths)
     .sort()
-    .map(([path, item]) => [path, clientMethods(item)])
+    .map(([path, item]) => [path, clientMethods(item)] as const)
+    // Settings decide whether the server has other paths, such as /metrics.
+    .filter(([, methods]) => Object.keys(methods).length > 0)
   const webhooks = Object.keys(components.schemas).filter((name) => name.endsWith('WebhookEvent'))
   const names = new Set([...responseSchemas, ...webhooks, ...namesIn(clientPaths)])
   // Iterating a set also visits the names added on the way.

@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { problemOf } from '../../../../services/gate/page/assets/api.js'
 import {
   contrast,
+  isDistinct,
   parseHex,
-  readableOn,
-  standsOut,
+  textColorOn,
 } from '../../../../services/gate/page/assets/colors.js'
-import { clockFace, spoken } from '../../../../services/gate/page/assets/countdown.js'
+import { durationText, minutesAndSeconds } from '../../../../services/gate/page/assets/countdown.js'
 import {
-  block,
-  line,
   loginAddress,
+  multiLine,
+  singleLine,
   webAddress,
 } from '../../../../services/gate/page/assets/text.js'
 import { logoOrigin } from '../../../../services/gate/page/routes.ts'
@@ -24,14 +24,14 @@ const grounds: [number, number, number][] = [
 
 describe('colours', () => {
   test('text is readable on any of them', () => {
-    fc.assert(fc.property(color, (any) => contrast(any, readableOn(any)) >= 4.5))
+    fc.assert(fc.property(color, (any) => contrast(any, textColorOn(any)) >= 4.5))
   })
 
   test('a button in one that the ground swallows is painted in another', () => {
-    expect(standsOut([91, 61, 245], [255, 255, 255])).toBe(true)
-    for (const ground of grounds) expect(standsOut(ground, ground)).toBe(false)
-    expect(standsOut([255, 221, 0], [255, 255, 255])).toBe(false)
-    expect(standsOut([255, 221, 0], [18, 33, 38])).toBe(true)
+    expect(isDistinct([91, 61, 245], [255, 255, 255])).toBe(true)
+    for (const ground of grounds) expect(isDistinct(ground, ground)).toBe(false)
+    expect(isDistinct([255, 221, 0], [255, 255, 255])).toBe(false)
+    expect(isDistinct([255, 221, 0], [18, 33, 38])).toBe(true)
   })
 
   test('only hexadecimal ones are taken', () => {
@@ -49,21 +49,23 @@ describe('text of others', () => {
     const any = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(any, (text) => {
-        expect(line(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
-        expect(block(text, { lines: 5, columns: 9 })).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u)
+        expect(singleLine(text)).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
+        expect(multiLine(text, { lines: 5, columns: 9 })).not.toMatch(
+          /(?!\n)[\p{Cc}\p{Bidi_Control}]/u,
+        )
       }),
     )
   })
 
   test('is cut to what it may take', () => {
-    expect(line('x'.repeat(500), 10)).toBe('xxxxxxxxx…')
-    expect(block(`${'y'.repeat(500)}\nb\nc\nd`, { lines: 2, columns: 3 })).toBe('yy…\nb\n…')
-    expect(line(undefined)).toBe('')
+    expect(singleLine('x'.repeat(500), 10)).toBe('xxxxxxxxx…')
+    expect(multiLine(`${'y'.repeat(500)}\nb\nc\nd`, { lines: 2, columns: 3 })).toBe('yy…\nb\n…')
+    expect(singleLine(undefined)).toBe('')
   })
 
   test('words and pictures stay as they are', () => {
     for (const text of ['می‌خواهم', '👩‍💻', '❤️', 'Acme Mail', '日本語'])
-      expect(line(text)).toBe(text)
+      expect(singleLine(text)).toBe(text)
   })
 })
 
@@ -120,10 +122,10 @@ describe('addresses', () => {
 
 test('what an answer means', () => {
   expect(problemOf({ status: 403, code: 'gate.bot_detected' })).toEqual({ kind: 'flagged' })
-  expect(problemOf({ status: 429, retryAfter: '12' })).toEqual({ kind: 'limited', after: 12 })
+  expect(problemOf({ status: 429, retryAfter: '12' })).toEqual({ kind: 'limited', waitSeconds: 12 })
   expect(problemOf({ status: 409, code: 'gate.approval_in_progress', retryAfter: '1' })).toEqual({
     kind: 'in_progress',
-    after: 1,
+    waitSeconds: 1,
   })
   expect(problemOf({ status: 502, retryAfter: 'soon' })).toEqual({ kind: 'trouble' })
   const resolved = (status: string, kind: string) =>
@@ -137,17 +139,20 @@ test('what an answer means', () => {
         ],
       },
     })
-  expect(resolved('integrator_failed', 'signup').ended).toEqual({ view: 'failed', kind: 'signup' })
-  expect(resolved('approved', 'login').ended).toEqual({ view: 'approved', kind: 'login' })
-  expect(resolved('other', 'signup').ended).toBeUndefined()
+  expect(resolved('integrator_failed', 'signup').resolution).toEqual({
+    view: 'failed',
+    kind: 'signup',
+  })
+  expect(resolved('approved', 'login').resolution).toEqual({ view: 'approved', kind: 'login' })
+  expect(resolved('other', 'signup').resolution).toBeUndefined()
   expect(problemOf({ status: 409, code: 'gate.session_already_resolved' })).toEqual({
     kind: 'resolved',
   })
 })
 
 test('times are told in words and never too short', () => {
-  expect([0, 59, 60, 874].map(clockFace)).toEqual(['0:00', '0:59', '1:00', '14:34'])
-  expect([0.2, 1, 40, 90, 119, 5400, 80_000].map(spoken)).toEqual([
+  expect([0, 59, 60, 874].map(minutesAndSeconds)).toEqual(['0:00', '0:59', '1:00', '14:34'])
+  expect([0.2, 1, 40, 90, 119, 5400, 80_000].map(durationText)).toEqual([
     '1 second',
     '1 second',
     '40 seconds',

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { ProblemKind } from '../../../../services/gate/page/assets/state.js'
-import { initial, next, undecided } from '../../../../services/gate/page/assets/state.js'
+import {
+  initialState,
+  isUndecided,
+  transition,
+} from '../../../../services/gate/page/assets/state.js'
 
-type State = typeof initial
-type Event = Parameters<typeof next>[1]
+type State = typeof initialState
+type Event = Parameters<typeof transition>[1]
 
 const consent = {
   gate_session_id: 'gate_1',
@@ -31,9 +35,9 @@ const consent = {
 
 /** The state after these events, and what the last of them asks for. */
 function upon(...events: Event[]): { state: State; effects: unknown[] } {
-  let state = initial
+  let state = initialState
   let effects: unknown[] = []
-  for (const event of events) [state, ...effects] = next(state, event)
+  for (const event of events) [state, ...effects] = transition(state, event)
   return { state, effects }
 }
 
@@ -42,14 +46,14 @@ const approve: Event = { type: 'approve' }
 const approved = (data: object = {}): Event => ({ type: 'approved', data })
 const decline: Event = { type: 'decline' }
 const declined: Event = { type: 'declined' }
-const askAgain: Event = { type: 'ask_again' }
+const askAgain: Event = { type: 'poll' }
 const loadedWith = (changes: object, more: { code?: string } = {}): Event => ({
   type: 'loaded',
   consent: { ...consent, ...changes },
   ...more,
 })
 const proved = (sealedToken = 'sealed'): Event => ({ type: 'proved', sealedToken })
-const refused = (kind: ProblemKind, more: { after?: number } = {}): Event => ({
+const refused = (kind: ProblemKind, more: { waitSeconds?: number } = {}): Event => ({
   type: 'not_approved',
   problem: { kind, ...more },
 })
@@ -57,10 +61,10 @@ const notLoaded = (kind: ProblemKind, more: object = {}): Event => ({
   type: 'not_loaded',
   problem: { kind, ...more },
 })
-const resolvedAs = (view: string) => notLoaded('resolved', { ended: { view, kind: 'login' } })
+const resolvedAs = (view: string) => notLoaded('resolved', { resolution: { view, kind: 'login' } })
 const review = [opened, loadedWith({})]
 const approving = [...review, approve, proved()]
-const working = [...approving, refused('in_progress', { after: 1 })]
+const working = [...approving, refused('in_progress', { waitSeconds: 1 })]
 const renewed = loadedWith({ approve_token: 'gtapr_2' })
 
 const load = { do: 'load' }
@@ -76,7 +80,7 @@ const post = (changes: object = {}) => ({
 })
 /** The page asks with its token alone how an approval ends. */
 const question = { do: 'approve', body: { approve_token: 'gtapr_1' } }
-const waiting = (seconds: number, type = 'ask_again') => ({ do: 'wait', seconds, event: { type } })
+const waiting = (seconds: number, type = 'poll') => ({ do: 'wait', seconds, event: { type } })
 
 /** The view with its code, what is under way, and the notice above the buttons. */
 function shown({ view, code, busy, notice }: State): string {
@@ -97,7 +101,7 @@ describe('a signup', () => {
   const accepting: Event = { type: 'approve', accepted: ['ACME_KEY'] }
   const notDeclined: Event = { type: 'not_declined', problem: { kind: 'in_progress' } }
   const underWay = loadedWith({ approval: 'in_progress' })
-  const [proving, limited] = ['review (approve)', notLoaded('limited', { after: 7 })]
+  const [proving, limited] = ['review (approve)', notLoaded('limited', { waitSeconds: 7 })]
 
   test.each<Row>([
     ['is asked for', [opened], 'loading', load],
@@ -147,7 +151,7 @@ describe('a signup', () => {
     'that is under way cannot be decided any more: $type',
     (event) => {
       const before = upon(...working).state
-      expect(next(before, event)).toEqual([before])
+      expect(transition(before, event)).toEqual([before])
     },
   )
 })
@@ -168,9 +172,9 @@ describe('a refusal', () => {
   test.each<ProblemKind>(['flagged', 'limited', 'trouble', 'offline'])(
     '%s leaves the decision open',
     (kind) => {
-      const { state } = upon(...approving, refused(kind, { after: 5 }))
+      const { state } = upon(...approving, refused(kind, { waitSeconds: 5 }))
       expect([shown(state), state.sealedToken]).toEqual([`review: ${kind}`, null])
-      expect(undecided(state)).toBe(true)
+      expect(isUndecided(state)).toBe(true)
     },
   )
 })
@@ -203,7 +207,7 @@ test.each<[string, Event[], boolean]>([
   ['once it is declined', [...review, decline, declined], false],
   ['while it is under way', working, false],
 ])('closing the page is an answer: %s', (_when, events, expected) => {
-  expect(undecided(upon(...events).state)).toBe(expected)
+  expect(isUndecided(upon(...events).state)).toBe(expected)
 })
 
 describe('a tab among others', () => {
@@ -257,7 +261,7 @@ describe('an approval that the agent has to claim', () => {
   const told = 'claiming 483 201'
   const waits = loadedWith({ claim: 'waiting' })
   const reloaded = loadedWith({ claim: 'waiting' }, { code })
-  const inProgress = refused('in_progress', { after: 1 })
+  const inProgress = refused('in_progress', { waitSeconds: 1 })
 
   test.each<Row>([
     ['shows the code', claiming, told, waiting(3)],
@@ -286,6 +290,6 @@ describe('an approval that the agent has to claim', () => {
   ])('%s', (_what, events, view, effect) => expectSeen(events, view, effect))
 
   test('is no more decided by closing the page', () => {
-    expect(undecided(upon(...claiming).state)).toBe(false)
+    expect(isUndecided(upon(...claiming).state)).toBe(false)
   })
 })

@@ -182,6 +182,13 @@ export function tokenCases(): TokenCase[] {
     },
     {
       ...base,
+      name: 'of an empty text, for a caller whose binding is empty',
+      token: sealed({ binding: sha256('') }),
+      binding: '',
+      expected: 'wrong_binding',
+    },
+    {
+      ...base,
       name: 'of a form that nobody asks for',
       token: sealed({ binding: sha256('form 2') }),
       expected: 'evt_1',
