@@ -85,7 +85,7 @@ describe('a key is issued', () => {
     const many = { ...state, counts: { active: 100, secret: { live: 0, test: 0 } } }
     expect(refusal(() => decideKeyIssue(many, command()))).toMatchObject({
       code: 'request.conflict',
-      message: expect.stringMatching(/100 active keys: revoke one/),
+      message: expect.stringMatching(/100 active keys: revoke an unused key/),
       details: { next_action: 'contact_support' },
     })
     const secrets = { ...state, counts: { active: 0, secret: { live: 256, test: 0 } } }
