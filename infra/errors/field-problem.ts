@@ -56,7 +56,7 @@ export const fieldSentences = ({ fields = [], allowed_values = [] }: ErrorDetail
 function problemOf({ issue, expected }: FieldIssue, allowed: string[]): string {
   const issueText = issueTexts[issue]
   if (expected === undefined || (issue === 'required' && typeTexts[expected]))
-    return ` ${issueText ?? (/^(is|has|must) /.test(issue) ? issue : `is ${issue.replaceAll('_', ' ')}`)}`
+    return ` ${issueText ?? (/^(is|has|must|leaves) /.test(issue) ? issue : `is ${issue.replaceAll('_', ' ')}`)}`
   // With `not_allowed`, `expected` is a reason or names the value that is allowed instead.
   if (issue === 'not_allowed' && /^(an?|one of) /.test(expected)) return ` must be ${expected}`
   if (issueText) return ` ${issueText}: ${expected}`

@@ -53,13 +53,13 @@ export function decideSplit(
   if (foreign !== undefined)
     throw invalidField({
       name: 'session_ids',
-      issue: 'does not belong to this visitor',
+      issue: 'is not of this visitor',
       received: foreign,
     })
   if (sessionIds.length === sessions.length)
     throw invalidField({
       name: 'session_ids',
-      issue: 'must leave the visitor at least one session',
+      issue: 'leaves the visitor no session',
     })
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
   const reassigned = sessionIds.map((session_id) => {
@@ -99,12 +99,12 @@ export function decideMerge(
   if (visitor_id === earlier_visitor_id)
     throw invalidField({
       name: 'visitor_id',
-      issue: 'must differ from the visitor in the path',
+      issue: 'is the visitor itself',
       received: visitor_id,
     })
   if (!hasSurvivor || sessions.length === 0) throw noSuchVisitor()
   if (sessions.length > maxReassigned) {
-    const issue = `has more than ${maxReassigned} sessions: swap the two visitors`
+    const issue = `has more than ${maxReassigned} sessions: name it in the path, and the other one here`
     throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
   }
   const reassigned = sessions.map((session_id) => {

@@ -30,5 +30,5 @@ interface TopicDeps {
 const onEmbeddedLog = {
   name: 'facts_topic',
   issue: 'invalid',
-  expected: 'requires Kafka as the log; with the embedded log, query the view read.session_facts',
+  expected: 'needs Kafka as the log; with the embedded log, query the view read.session_facts',
 } as const

@@ -46,8 +46,8 @@ it('given that it was done, a repetition changes nothing', () => {
 })
 
 it.each([
-  ['of another visitor', ['sid_9'], 'does not belong to this visitor'],
-  ['that are all it has', sessions, 'must leave the visitor at least one session'],
+  ['of another visitor', ['sid_9'], 'is not of this visitor'],
+  ['that are all it has', sessions, 'leaves the visitor no session'],
 ])('sessions %s are refused', (_, sessionIds, issue) => {
   expect(refusal(() => split(sessionIds)).details).toMatchObject({
     fields: [{ name: 'session_ids', issue }],

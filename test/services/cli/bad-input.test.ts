@@ -197,7 +197,7 @@ const refusals: [line: string, sentence: string][] = [
   ['org policy nobody', noOrganization],
   ['org policy acme --sessions 1', '--sessions must be 2 to 36500 days, for ever, or the default'],
   ['org policy acme --webhooks 31', '--webhooks must be 7 to 30 days, or the default'],
-  ['org policy acme --facts on', '--facts requires Kafka as the log; with the embedded log, query'],
+  ['org policy acme --facts on', '--facts needs Kafka as the log; with the embedded log, query'],
   [
     'org policy acme --hidden-facts nope',
     '--hidden-facts must be some of client_user_id, visitor_id, model, ',
