@@ -1426,7 +1426,7 @@ export interface SessionAttestation {
   device: null | AttestedDevice
 }
 
-/** One decision about a session. It has everything in the session's detail, so consumers need no other topic. */
+/** A decision about a session. It has everything in the session's detail, so consumers need no other topic. */
 export interface SessionScored {
   /** Decision (evt_...). Deterministic, so a retry has the same id. */
   event_id: string

@@ -4,7 +4,7 @@ import { unavailable } from '../errors/errors.ts'
 import type { Position } from '../log/port.ts'
 import { openListener } from '../postgres/listen.ts'
 
-/** How far each projection has applied the log, over all processes: NOTIFY on each commit, polling as a fallback. */
+/** Progress of each projection on the log, over all processes: NOTIFY on each commit, polling as a fallback. */
 export interface AppliedOffsets {
   /**
    * Resolves once the projection has applied the records at `positions` (what `append` returned).

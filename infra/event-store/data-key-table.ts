@@ -150,7 +150,7 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   const rows = erased.flatMap(({ session_ids, erased_at: made_at }): DataKeyRow[] =>
     session_ids.map((session_id) => ({ session_id, made_at, sealed_key: null })),
   )
-  // One statement cannot change a row twice.
+  // A statement cannot change a row twice.
   const distinct = [...new Map(rows.map((row) => [row.session_id, row])).values()]
   return db.query({
     name: 'erase-data-keys',

@@ -13,7 +13,7 @@ import { createEventSealer, type EventSealer } from './seal.ts'
 /** Schema ids by key, such as `organizations/ApiKeyIssued.v1`. */
 export type SchemaIds = Record<string, number>
 
-/** One version of an event. */
+/** A version of an event. */
 export interface SchemaVersion {
   name: EventName
   key: string

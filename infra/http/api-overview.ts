@@ -1,3 +1,16 @@
+/** Body of a failed request, as the reference and the error page show it. */
+export const errorExample = `{
+  "error": {
+    "code": "request.validation_failed",
+    "message": "name is required",
+    "status": 422,
+    "retryable": false,
+    "request_id": "req_0f5b1c7e9a3d4b2c8e6f7a1b2c3d4e5f",
+    "docs_url": "https://tidegate.example/docs/errors#request.validation_failed",
+    "details": { "fields": [{ "name": "name", "issue": "required", "expected": "string" }] }
+  }
+}`
+
 /** Markdown of `info.description` in the OpenAPI document. */
 export const apiOverview = `# API
 
@@ -18,17 +31,7 @@ Each key has scopes, and each operation names the scope it needs. Keys of the \`
 A failed request returns the status and one JSON body. \`code\` is stable, so branch on it. \`message\` is for people and names the field that is wrong. Retry only when \`retryable\` is true.
 
 \`\`\`json
-{
-  "error": {
-    "code": "request.validation_failed",
-    "message": "name is required",
-    "status": 422,
-    "retryable": false,
-    "request_id": "req_0f5b1c7e9a3d4b2c8e6f7a1b2c3d4e5f",
-    "docs_url": "https://tidegate.example/docs/errors#request.validation_failed",
-    "details": { "fields": [{ "name": "name", "issue": "required", "expected": "string" }] }
-  }
-}
+${errorExample}
 \`\`\`
 
 ## Rate limits

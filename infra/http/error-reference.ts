@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 import { escapeHtml } from '../text.ts'
+import { errorExample } from './api-overview.ts'
 import { siteHeader, siteHeaderStyle } from './site-header.ts'
 import { inlinePageHeaders, themeStyle } from './theme.ts'
 
@@ -50,7 +51,7 @@ ${siteHeader({ up: '../', current: 'errors' })}
 <p>Every failed request returns this JSON. Branch on <code>code</code> and <code>status</code>: codes are stable,
 while messages are for people and can change. Quote <code>request_id</code> when you ask for help. It is also in the
 header <code>X-Request-Id</code>.</p>
-<pre><code>${escapeHtml(example)}</code></pre>
+<pre><code>${escapeHtml(errorExample)}</code></pre>
 <p><code>retryable</code> says whether the same request can succeed later. Wait the number of seconds in the header
 <code>Retry-After</code>; without that header, wait longer after each failure.</p>
 <nav aria-label="Codes"><ul>
@@ -63,18 +64,6 @@ ${sections.map(section).join('\n')}
 </html>
 `
 }
-
-const example = `{
-  "error": {
-    "code": "request.validation_failed",
-    "message": "name is required",
-    "status": 422,
-    "retryable": false,
-    "request_id": "req_0f5b1c7e9a3d4b2c8e6f7a1b2c3d4e5f",
-    "docs_url": "https://…/docs/errors#request.validation_failed",
-    "details": { "fields": [{ "name": "name", "issue": "required", "expected": "string" }] }
-  }
-}`
 
 type Entries = [string, ErrorEntry][]
 

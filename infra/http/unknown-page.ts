@@ -18,7 +18,7 @@ const programPaths = /^\/(v\d+|metrics|livez|readyz|openapi\.json|console\/api)(
 export function wantsPage({ is404, method, url, headers }: FastifyRequest): boolean {
   const path = url.split('?', 1)[0] ?? ''
   const isRead = method === 'GET' || method === 'HEAD'
-  // One handler serves all docs pages, so `is404` is false for an unknown one.
+  // All docs pages share a handler, so `is404` is false for an unknown one.
   if (!isRead || !(is404 || path.startsWith('/docs/')) || programPaths.test(path)) return false
   return negotiate(headers.accept ?? '', ['application/json', 'text/html']) === 'text/html'
 }

@@ -21,7 +21,7 @@ const retentionMs = 24 * hour
  */
 export const leaseMs = 9000
 
-// One row per idempotent command. Times are epoch milliseconds. `id` is a hash of scope and key; the rest reveals
+// A row per idempotent command. Times are epoch milliseconds. `id` is a hash of scope and key; the rest reveals
 // nothing without the caller's key and a master key.
 const commands = table(
   'tidegate.idempotency_keys',

@@ -84,7 +84,7 @@ async function resolve(
 ): Promise<string[]> {
   if (isIP(host)) return [host]
   if (isLocalhost(host)) return loopback
-  // One resolver per lookup, because cancel() ends all lookups of a resolver, and to pick up changes of resolv.conf.
+  // A resolver per lookup, because cancel() ends all lookups of a resolver, and to pick up changes of resolv.conf.
   const dns = new Resolver({ timeout: Math.ceil(dnsTimeoutMs / 7), tries: 3 })
   if (dnsServers) dns.setServers(dnsServers)
   const cancelIn = (ms: number) => setTimeout(() => dns.cancel(), ms)

@@ -40,7 +40,7 @@ export const keyNames = [
 ] as const
 export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
 
-/** One row per session. Times are epoch milliseconds. */
+/** A row per session. Times are epoch milliseconds. */
 export const repeats = table('repeats', {
   session_id: primaryKey(column.id()),
   // Rows expire a day before the newest session of their partition.

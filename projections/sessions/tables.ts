@@ -64,7 +64,7 @@ const pageTextColumns = {
   address_text: nullable(column.bytea()),
 }
 
-/** One flat row per session, for lists, filters and counts. docs/reference/session-facts.md describes the columns. */
+/** A flat row per session, for lists, filters and counts. docs/reference/session-facts.md describes the columns. */
 export const sessions = table(
   'sessions',
   {

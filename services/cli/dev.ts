@@ -54,7 +54,7 @@ async function startDevelopment(
   const { url, socketUrl: databaseUrl } = config.DATABASE_URL
     ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
     : await startDatabase(dataDir, logger, undo)
-  // Where other commands and other clients find the database of this installation.
+  // Other commands and clients find the database of this installation by this file.
   await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
   let consoleLink: string | undefined

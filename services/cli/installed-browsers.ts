@@ -21,7 +21,7 @@ const headlessChromium = (profile: string) => [
   ...(isRoot ? ['--no-sandbox'] : []),
 ]
 
-// One browser per engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
+// A single browser per engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
 const engines: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   {
     programs: [

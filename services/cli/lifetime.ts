@@ -16,7 +16,7 @@ const echoMs = 1000
 export function onStopSignals(first: () => void, later: () => void): void {
   let since: number | undefined
   const onSignal = () => {
-    // One Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
+    // A single Ctrl-C in a terminal arrives twice: from the terminal, and passed on by npm.
     if (since !== undefined && performance.now() - since > echoMs) return later()
     if (since !== undefined) return
     since = performance.now()

@@ -94,7 +94,7 @@ export function createClaims(store: ClaimStore): Claims {
   }
 }
 
-// One row per document with a body, until it expires. The key begins with the expiry, so that one index serves both
+// A row per document with a body, until it expires. The key begins with the expiry, so that one index serves both
 // look-ups and the deletion of expired rows. The fill factor leaves room for updates in place (HOT), which touch no
 // index.
 const claims = table<Claim>(

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
+import { base32Characters, derivedHexId } from '../../infra/ids.ts'
 import type { Example } from '../../services/web/docs/api-samples.ts'
 import type { Recorded } from './recorder.ts'
 
@@ -142,9 +143,9 @@ function sample(placeholder: string, kind: string, term: string | undefined): st
       return new Date(now + (minutes[term ?? ''] ?? 0) * 60_000).toISOString()
     case 'request':
     case 'earlier request':
-      return `req_${createHash('sha256').update(placeholder).digest('hex').slice(0, 32)}`
+      return derivedHexId('req', placeholder)
     case 'preview':
-      return `sk_live_${base32(placeholder, 4)}...${base32(placeholder, 8).slice(4)}`
+      return `sk_live_${characters(placeholder, 4)}...${characters(placeholder, 8).slice(4)}`
     case 'secret':
       return `whsec_${createHash('sha256').update(placeholder).digest('base64')}`
     case 'claim code':
@@ -157,18 +158,12 @@ function sample(placeholder: string, kind: string, term: string | undefined): st
     case 'document':
       return createHash('sha256').update(placeholder).digest('base64url')
     default:
-      return `${kind}_${base32(placeholder, kind.length > 5 || kind.includes('_') ? 38 : 26)}`
+      return `${kind}_${characters(placeholder, kind.length > 5 || kind.includes('_') ? 38 : 26)}`
   }
 }
 
-// Crockford's alphabet, as in ids.
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-
-const base32 = (seed: string, length: number): string =>
-  [...createHash('sha512').update(seed).digest()]
-    .slice(0, length)
-    .map((byte) => alphabet[byte % 32])
-    .join('')
+const characters = (seed: string, length: number): string =>
+  base32Characters(createHash('sha512').update(seed).digest().subarray(0, length))
 
 const counts = { five_minutes: 1, hour: 1, day: 1 }
 const repeats = {

@@ -26,7 +26,7 @@ const canvasOp = z.discriminatedUnion('op', [
     color,
   }),
 ])
-/** One drawing step of the canvas challenge; units are canvas pixels and radians. */
+/** A drawing step of the canvas challenge; units are canvas pixels and radians. */
 export type CanvasOp = z.infer<typeof canvasOp>
 
 const canvasChallenge = z.object({ ops: z.array(canvasOp), width: z.int(), height: z.int() })

@@ -83,7 +83,7 @@ export interface HandoffAnswer {
 }
 
 /**
- * One document of a collect session. Bodies are sent one at a time, in call order. If a response is lost, the same
+ * A document of a collect session. Bodies are sent one at a time, in call order. If a response is lost, the same
  * bytes are sent again, at the latest before the next body, so callers must not pass observations a second time. All
  * methods reject with CollectError. If its `nextAction` is `new_session`, create a new client.
  */

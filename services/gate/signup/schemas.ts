@@ -135,7 +135,7 @@ export const consentSchema = z
           group: z
             .enum(['verified', 'service', 'other', 'refused'])
             .describe(
-              "`verified`: starts with the service's verified name, or belongs to Gate; `service`: starts with the service's id; `invalidSignupField`: must never be written to an env file; `other`: any other name.",
+              "`verified`: starts with the service's verified name, or belongs to Gate; `service`: starts with the service's id; `refused`: must never be written to an env file; `other`: any other name.",
             ),
         }),
       )

@@ -118,7 +118,7 @@ function identifyBySignature(domain: string, signature: SignatureCheck | null): 
 
 type Outcome = Pick<SessionAgent, 'status' | 'method'>
 
-// One passed check is enough, because an operator may publish only some of its ranges.
+// A single passed check is enough, because an operator may publish only some of its ranges.
 function identifyByAddress(
   entry: CatalogueEntry,
   address: string,

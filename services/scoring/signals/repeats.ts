@@ -104,7 +104,7 @@ const repeated = (test: (repeats: Repeats) => boolean): Definition['fires'] => {
 
 const replaysBehavior = ({ behavior_sessions }: Repeats) => behavior_sessions.day > 1
 const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.day > 1
-// One every five seconds: more than a school class with identical machines that are matched to one visitor.
+// A session every five seconds: more than a school class with identical machines that are matched to one visitor.
 const hasTooManySessions = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
 
 const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definition['fires'] => {
