@@ -45,6 +45,10 @@ describe('tidegate project', () => {
     await cluster?.stop()
   })
 
+  // The role that fills the view stands for the readers too.
+  const grantsOf = async (reports: string): Promise<string> =>
+    (await codeBlock('guide/own-views.md', 'grants.sql')).replaceAll(/\breports\b/g, reports)
+
   const project = (...args: string[]): Promise<CliResult> => cli(['project', ...args], settings)
 
   async function ofView(): Promise<string[]> {
@@ -93,6 +97,7 @@ describe('tidegate project', () => {
     const line = 'Dropped version 1 of view_my_view. Reading the log again for version 2.'
     expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(line) })
     expect((await cluster.pool.query(counted)).rows).toEqual([{ n: sessions }])
+    await cluster.pool.query(await grantsOf(role))
     expect(await project('docs/examples/views/gate-funnel.ts', '--once')).toMatchObject({ code: 0 })
   }, 240_000)
 

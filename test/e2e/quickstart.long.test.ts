@@ -29,9 +29,13 @@ afterAll(async () => {
 
 /** Returns a block of the page as its reader has it, on the server and port of the test. */
 async function blockOf(name: string, port = 3000): Promise<string> {
-  const code = await codeBlock('guide/quickstart.md', `quickstart: ${name}`)
+  return localized(await codeBlock('guide/quickstart.md', `quickstart: ${name}`), port)
+}
+
+function localized(code: string, port = 3000): string {
   return code
     .replaceAll('http://127.0.0.1:8787', tidegate.baseUrl)
+    .replaceAll('https://tidegate.example', tidegate.baseUrl)
     .replaceAll('pk_live_...', tidegate.credentials.live.publishable_key)
     .replaceAll('3000', String(port))
 }
@@ -108,7 +112,7 @@ needs('chromium', 'shells', 'python').describe('the quickstart', () => {
     await expectVerified(`http://127.0.0.1:${port}`)
   }, 180_000)
 
-  test('compiles with Next.js', async () => {
+  test('compiles with Next.js, as do the blocks about the browser package', async () => {
     const cwd = folder('next')
     await cp(path.join(root, 'docs/examples/nextjs'), cwd, { recursive: true })
     const manifest = path.join(cwd, 'package.json')
@@ -118,11 +122,23 @@ needs('chromium', 'shells', 'python').describe('the quickstart', () => {
     await writeFile(path.join(cwd, 'app/sign-up-form.tsx'), page)
     await writeFile(path.join(cwd, 'app/page.tsx'), nextPage)
     await writeFile(path.join(cwd, 'app/signup/route.ts'), route)
+    await writeFile(path.join(cwd, 'app/sdk.ts'), await sdkBlock('package'))
+    await mkdir(path.join(cwd, 'app/hook'))
+    await writeFile(path.join(cwd, 'app/hook/page.tsx'), hookPage(await sdkBlock('hook')))
     for (const [, command] of `${page}${route}`.matchAll(/(npm install .*)/g))
       await runThere({ folder: cwd }, 'bash', '-ec', command ?? '')
     await runThere({ folder: cwd, env: { NEXT_TELEMETRY_DISABLED: '1' } }, 'npx', 'next', 'build')
   }, 300_000)
 })
+
+const sdkBlock = async (name: string) =>
+  localized(await codeBlock('guide/browser-sdk.md', `sdk: ${name}`))
+
+const hookPage = (block: string) => `'use client'
+${block.replace('\n\n', '\nexport default function Page() {\n')}
+  return <button onClick={() => tidegate.getSession()}>Sign up</button>
+}
+`
 
 const nextPage = `import { SignUpForm } from './sign-up-form'
 export default function Page() {
