@@ -15,7 +15,7 @@ interface UsedNames {
   labels: string[]
 }
 
-/** The metrics and labels that an expression names. Throws where it is no PromQL. */
+/** Returns the metrics and labels in an expression. Throws if it is not PromQL. */
 function namesIn(expression: string): UsedNames {
   const used: UsedNames = { metrics: [], labels: [] }
   parser.parse(expression).iterate({
@@ -29,7 +29,7 @@ function namesIn(expression: string): UsedNames {
   return used
 }
 
-/** The labels of each sample that a scrape shows, by the sample's name. */
+/** Returns the labels of the samples in a scrape, by the sample's name. */
 function labelsOf(scrape: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>()
   for (const [, name = '', labels = ''] of scrape.matchAll(/^([a-z_]\w*)(?:\{(.*)\})? \S+$/gm)) {
@@ -61,7 +61,7 @@ const panels = z
   .object({ panels: z.array(panel) })
   .parse(JSON.parse(textOf('infra/observability/grafana.json'))).panels
 
-/** What Prometheus adds to what it scrapes. */
+/** Metrics and labels that Prometheus adds. */
 const ownMetrics = ['up']
 const ownLabels = ['job', 'instance']
 
@@ -83,39 +83,39 @@ describe('every metric and label', async () => {
     body: JSON.stringify(opening),
   })
   expect(opened.status).toBe(200)
-  const shown = labelsOf(await (await cluster.fetch(0, '/metrics')).text())
+  const exposed = labelsOf(await (await cluster.fetch(0, '/metrics')).text())
 
   const expressions = [
     ...rules.map(({ alert, expr }) => [alert, expr] as const),
     ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const)),
   ]
-  it.each(expressions)('of "%s" is one that a server with all roles shows', (_name, expression) => {
+  it.each(expressions)('of "%s" is exposed by a server with all roles', (_name, expression) => {
     const { metrics, labels } = namesIn(expression.replaceAll('$__rate_interval', '5m'))
     expect(metrics.length).toBeGreaterThan(0)
-    expect(metrics.filter((name) => !shown.has(name) && !ownMetrics.includes(name))).toEqual([])
+    expect(metrics.filter((name) => !exposed.has(name) && !ownMetrics.includes(name))).toEqual([])
     const known = new Set([
       ...ownLabels,
-      ...metrics.flatMap((name) => [...(shown.get(name) ?? [])]),
+      ...metrics.flatMap((name) => [...(exposed.get(name) ?? [])]),
     ])
     expect(labels.filter((label) => !known.has(label))).toEqual([])
   })
 
-  it('that a server shows of its own is on the board or in an alert', () => {
+  it('that a server exposes is on the dashboard or in an alert', () => {
     const used = new Set(
       expressions.flatMap(([, text]) => namesIn(text.replaceAll('$__rate_interval', '5m')).metrics),
     )
-    const own = [...shown.keys()].filter((name) => name.startsWith('tidegate_'))
+    const own = [...exposed.keys()].filter((name) => name.startsWith('tidegate_'))
     const families = new Set(own.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
     const isUsed = (family: string) =>
       [...used].some((name) => name.replace(/_(bucket|sum|count)$/, '') === family)
-    // Said for the read models alone; the lag of all consumers has them, too.
+    // Redundant: tidegate_consumer_lag_records includes the read models.
     expect([...families].filter((family) => !isUsed(family))).toEqual([
       'tidegate_projection_lag_records',
     ])
   })
 })
 
-test('the documented alerts are those of the rules, each with the section that says what to do', () => {
+test('the documentation lists the alerts with their runbooks', () => {
   const rows = textOf('docs/operate/operations.md').matchAll(
     /^\| `(Tidegate\w+)` \|.*\]\(([\w.]*)(#[\w-]+)\) \|$/gm,
   )
@@ -127,17 +127,17 @@ test('the documented alerts are those of the rules, each with the section that s
 })
 
 needs('promtool').describe('promtool', () => {
-  const ask = (...args: string[]) => run('promtool', args, { cwd: root })
+  const promtool = (...args: string[]) => run('promtool', args, { cwd: root })
 
-  it('takes the rules', async () => {
-    expect((await ask('check', 'rules', 'infra/observability/alerts.yaml')).stdout).toContain(
+  it('accepts the rules', async () => {
+    expect((await promtool('check', 'rules', 'infra/observability/alerts.yaml')).stdout).toContain(
       'SUCCESS',
     )
   })
 
-  it('sees each alert fire when it should, and be silent otherwise', async () => {
+  it('fires each alert when it should, and only then', async () => {
     const file = 'test/infra/observability/alerts.promtool.yaml'
-    expect((await ask('test', 'rules', file)).stdout).toContain('SUCCESS')
+    expect((await promtool('test', 'rules', file)).stdout).toContain('SUCCESS')
     for (const { alert } of rules) expect(textOf(file).split(alert).length).toBeGreaterThan(2)
   })
 })
