@@ -6,7 +6,7 @@ import { cpuMicros, memory, resetPeak } from './procfs.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** A program under measurement, in a process of its own. */
+/** Program under measurement, in a separate process. */
 export interface Child {
   url: string
   pid: number
@@ -40,13 +40,13 @@ export async function startChild(args: string[], env: Record<string, string>): P
   }
 }
 
-/** What a piece of work cost the process that did it. */
+/** Resources that a process used for a piece of work. */
 export interface Cost {
   cpuMicros: number
   peakBytes: number
 }
 
-/** Runs `work` and measures what the child used meanwhile. */
+/** Runs `work` and measures the resources that the child used meanwhile. */
 export async function costOf<T>(
   { pid }: Child,
   work: () => Promise<T>,

@@ -4,15 +4,15 @@ import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { chromiumFile, createProfile, quietFlags } from '../test/support/chromium.ts'
 
-/** A headless Chromium of which no more is asked than pages: a driver's own scripts would be in what is measured. */
+/** Headless Chromium that only loads pages, because scripts of a driver would be measured, too. */
 export interface DrivenBrowser {
-  /** Opens an address in a fresh profile at a fraction of the processor's speed. */
+  /** Opens a URL in a fresh profile with a slowed CPU. */
   openPage(url: string, slowdown: number): Promise<DrivenPage>
   close(): Promise<void>
 }
 
 export interface DrivenPage {
-  /** Milliseconds that the main thread has worked so far, on the clock and of the processor. */
+  /** Returns the milliseconds that the main thread has worked so far, as wall-clock and CPU time. */
   busyMs(): Promise<{ tasks: number; cpu: number }>
   close(): Promise<void>
 }
@@ -81,7 +81,7 @@ type Send = (
   sessionId?: unknown,
 ) => Promise<Record<string, unknown>>
 
-/** The Chrome DevTools Protocol: requests and answers as JSON, by number. */
+/** Client of the Chrome DevTools Protocol, which matches JSON requests and responses by number. */
 async function connect(address: string): Promise<Send> {
   const socket = new WebSocket(address)
   const waiting = new Map<number, PromiseWithResolvers<Record<string, unknown>>>()

@@ -8,7 +8,7 @@ import { pairedRatio, spreadOf } from './stats.ts'
 
 export interface Contender {
   child: Child
-  /** Makes a round's requests, before the clock starts. */
+  /** Creates a round's requests before the clock starts. */
   prepare: () => Promise<Sequence[]>
 }
 
@@ -21,7 +21,7 @@ export interface Comparison {
   floor: Contender
 }
 
-/** What one request cost, and how many a second there were. */
+/** Cost per request and throughput of a round. */
 export interface Round {
   micros: number
   storeMicros: number
@@ -30,8 +30,8 @@ export interface Round {
 }
 
 /**
- * Throughput per core against the floor: the floor's processor time a request over ours. Time on the processor
- * rather than on the clock, because the load generator and the store share the machine's few cores.
+ * Returns throughput per core against the floor: the floor's CPU time per request divided by ours. Uses CPU time,
+ * because the load generator and the stores share the machine's cores.
  */
 export async function compare({
   name,
@@ -71,11 +71,11 @@ async function runRound({ child, prepare }: Contender, storePids: number[]): Pro
 export interface Work {
   child: Child
   storePids: number[]
-  /** What the child is to be measured at, of which `seconds` is how long the requests took. */
+  /** Work to measure. Resolves with the number of requests and their total time. */
   work: () => Promise<{ requests: number; seconds: number }>
 }
 
-/** Runs the work and divides what the child and the stores used by the requests. */
+/** Runs the work and returns the resources of the child and the stores per request. */
 export async function measureRound({ child, storePids, work }: Work): Promise<Round> {
   const before = storeCpu(storePids)
   const { result, cpuMicros, peakBytes } = await costOf(child, work)
@@ -102,7 +102,7 @@ export interface CostComparison extends Pick<Measurement, 'log' | 'aim'> {
   details?: Measurement['details']
 }
 
-/** Our processor time over that of others for the same work, stores included. */
+/** Returns our CPU time divided by that of another program for the same work, stores included. */
 export function costRatio(comparison: CostComparison): Measurement {
   const { name, log, aim, ours, theirs, details = {} } = comparison
   return {
@@ -116,7 +116,7 @@ export function costRatio(comparison: CostComparison): Measurement {
   }
 }
 
-/** The rounds of one side of a comparison. */
+/** Rounds of one side of a comparison. */
 export function sideOf(rounds: Round[]): Side {
   return {
     microsPerRequest: spreadOf(rounds.map(({ micros }) => micros)),

@@ -2,7 +2,7 @@ import { headersOf } from '../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnlyMix } from '../services/cli/simulate/generate/plan.ts'
 import { agentSignature, createAgentKey, directoryKeysOf } from '../test/support/agent-signature.ts'
 
-/** A request as an edge hands it on to be scored. */
+/** Request as an edge sends it for scoring. */
 export interface EdgeItem {
   method: 'GET'
   scheme: 'http'
@@ -16,7 +16,7 @@ const authority = 'localhost'
 const agent = 'https://agent.example'
 const key = createAgentKey()
 
-/** Whose signatures a tenth of the items have. */
+/** Signer of a tenth of the items. */
 export const signer = {
   directory: {
     subject: `${agent}/.well-known/http-message-signatures-directory`,
@@ -32,7 +32,7 @@ const named = (userAgent: string, index: number): EdgeItem['headers'] => [
   ['Accept', '*/*'],
 ]
 
-// No two user agents are equal, so that none was read before.
+// Makes every user agent unique, so that caches do not help.
 const browser: Kind = (seed, index) => {
   const { 'User-Agent': userAgent = '', ...others } = headersOf(
     planSession(seed, index, webOnlyMix),
@@ -73,7 +73,7 @@ const kinds = [
   signed,
 ]
 
-/** Six in ten are browsers; the others a program, a crawler, one that only says so, and a signed agent. */
+/** Six in ten are browsers; the others are a program, a crawler, a fake crawler and a signed agent. */
 export function edgeItems(seed: string, count: number): EdgeItem[] {
   return Array.from({ length: count }, (_, index) => ({
     ...({ method: 'GET', scheme: 'http', authority, path: `/page?n=${index}` } as const),

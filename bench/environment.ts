@@ -20,44 +20,44 @@ type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', strin
 
 export type LogName = 'embedded' | 'kafka'
 
-/** A database of its own, and how to start the programs that are measured on it. */
+/** Database, and functions that start the programs to measure on it. */
 export interface Environment {
   logName: LogName
   databaseUrl: string
-  /** Settings that every program of this environment shares. */
+  /** Settings shared by all programs of this environment. */
   settings: Settings
-  /** Postgres, and Kafka where the bench started it: whose processor time is counted as the store's. */
+  /** Processes whose CPU time counts as the stores': Postgres, and Kafka if the bench started it. */
   storePids: number[]
   postgresPid: number
-  /** Absent where the bench did not start Kafka, or the log is embedded. */
+  /** Undefined if the bench did not start Kafka, or the log is embedded. */
   kafkaPid: number | undefined
-  /** What the log has on disk. */
+  /** Returns the size of the log on disk. */
   logBytes(pool: pg.Pool): Promise<number>
-  /** All roles in one process, as `make run`. It sheds nothing for its backlog unless it is told to. */
+  /** Starts all roles in one process, like `make run`. Sheds load because of its backlog only with `sheds`. */
   startAllInOne(options?: { sheds: boolean; env?: Record<string, string> }): Promise<Child>
-  /** Some roles in a process of their own, as in production. */
+  /** Starts some roles in a separate process, as in production. */
   startRoles(...roles: Role[]): Promise<Child>
-  /** The role collect without claims of sequence numbers. */
+  /** Starts the role collect without claims of sequence numbers. */
   startUnclaimed(): Promise<Child>
   startFloor(): Promise<Child>
-  /** The floor with a second route that verifies `key` and takes a unit. */
+  /** Starts the floor with a second route that verifies `key` and charges a unit. */
   startGuardedFloor(key: string): Promise<Child>
-  /** After the first startAllInOne. */
+  /** Available after the first `startAllInOne`. */
   credentials(): Promise<DevelopmentCredentials>
   stop(): Promise<void>
 }
 
-/** Where Kafka is; no pid and folder where the bench did not start it. */
+/** Address of Kafka. `pid` and `folder` are set only if the bench started it. */
 export interface KafkaPlace {
   brokers: string
   pid?: number
   dataDir?: string
 }
 
-/** Nothing is shed on a busy machine, or by a process whose records nobody scores meanwhile. */
+/** Prevents load shedding on a busy machine, and in a process whose records are not scored. */
 const unshed = { COLLECT_MAX_BACKLOG_MS: '1000000000', COLLECT_SOURCE_MB_PER_HOUR: '1000000000' }
 
-/** Starts Postgres in a temporary folder. `kafka` given = that is the log. */
+/** Starts Postgres in a temporary folder. With `kafka`, that is the log. */
 export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<Environment> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-bench-'))
   // PostgreSQL may run as another user, who must be able to enter.
@@ -69,7 +69,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     DATA_DIR: folder,
     PORT: '0',
     LOG_LEVEL: 'warn',
-    // Limits are counted as always, and never reached.
+    // Rate limits are counted as usual, but never reached.
     RATE_LIMIT_SECRET: '1000000000',
     RATE_LIMIT_PUBLISHABLE: '1000000000',
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
@@ -109,7 +109,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
   }
 }
 
-/** PostgreSQL with pg_stat_statements, which is loaded at a start. */
+/** Starts PostgreSQL with pg_stat_statements. */
 async function startCountingPostgres(dataDir: string): Promise<EmbeddedPostgres> {
   const options = { dataDir, logger: createLogger('warn') }
   const first = await startEmbeddedPostgres(options)
@@ -129,7 +129,7 @@ async function embeddedBytes(pool: pg.Pool): Promise<number> {
 async function kafkaBytes({ dataDir }: KafkaPlace): Promise<number> {
   if (dataDir === undefined) return 0
   const files = await readdir(path.join(dataDir, 'log'), { recursive: true, withFileTypes: true })
-  // Segments of topics; not those of the group offsets and of the cluster itself.
+  // Only segments of topics, not those of Kafka's internal topics.
   const segments = files.filter(
     ({ name, parentPath }) => name.endsWith('.log') && parentPath.includes('tidegate.'),
   )

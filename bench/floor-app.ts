@@ -8,7 +8,7 @@ import { createLogger } from '../infra/telemetry.ts'
 
 const topic = 'bench.floor.v1'
 
-/** A bare fastify over the log that the settings name. `serve` listens until SIGTERM, then closes all of it. */
+/** Creates a bare Fastify app on the configured log. `serve` listens until SIGTERM, then closes everything. */
 export async function openFloor(config: Config) {
   const { DATABASE_URL: url, KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: topicPrefix } = config
   if (!url) throw new Error('DATABASE_URL is not set')
@@ -41,7 +41,7 @@ export interface AppendRoute {
   onRequest?: onRequestHookHandler
 }
 
-/** `POST {path}/:key`: appends the body and says so. */
+/** Adds `POST {path}/:key`, which appends the body. */
 export function addAppend(app: FastifyInstance, { path, log, onRequest }: AppendRoute): void {
   app.post<{ Params: { key: string }; Body: Buffer }>(
     `${path}/:key`,

@@ -1,8 +1,8 @@
 import { readConfig } from '../infra/config.ts'
 import { addAppend, openFloor } from './floor-app.ts'
 
-// What a server could do at best: fastify with one append through the same adapter, or with one read by primary
-// key, and nothing else. Run as a process of its own, measured beside Tidegate.
+// The floor: a Fastify server that only appends through the same adapter, or reads by primary key. Runs as a separate
+// process.
 const { app, log, pool, serve } = await openFloor(readConfig(process.env))
 
 addAppend(app, { path: '/append', log })

@@ -2,7 +2,7 @@ import { createAuth } from '../infra/access/auth.ts'
 import type { KeyRecord } from '../infra/access/principal.ts'
 import { createRateLimiter } from '../infra/access/rate-limit/limiter.ts'
 import {
-  createPostgresStore,
+  createPostgresBucketStore,
   rateLimitMigrations,
   rateLimitPoolOptions,
 } from '../infra/access/rate-limit/postgres-store.ts'
@@ -14,8 +14,8 @@ import { runMigrations } from '../infra/postgres/migrations.ts'
 import { createPool, transaction } from '../infra/postgres/pool.ts'
 import { addAppend, openFloor } from './floor-app.ts'
 
-// The floor's append twice: as it is, and behind the key and rate limit checks of a collect endpoint. One process
-// has both, so that nothing but the hook differs.
+// The floor's append, with and without the key and rate-limit checks of a collect endpoint, in the same process so that
+// only the hook differs.
 const config = readConfig(process.env)
 const { app, log, url, serve } = await openFloor(config)
 const key = process.env.GUARDED_KEY ?? ''
@@ -29,7 +29,7 @@ const record: KeyRecord = {
     clientTarget: 'browser',
     allowedOrigins: [],
     shortensAddresses: false,
-    // About what one machine can send.
+    // About the number of requests that a machine can send.
     rateLimit: 600_000,
   },
   status: 'active',
@@ -40,7 +40,7 @@ const [hash = ''] = lookupHashes(keyring, key)
 const limitPool = createPool({ url, ...rateLimitPoolOptions })
 await transaction(limitPool, (tx) => runMigrations(tx, [rateLimitMigrations]))
 const limiter = createRateLimiter({
-  store: createPostgresStore(limitPool),
+  store: createPostgresBucketStore(limitPool),
 })
 const auth = createAuth({
   findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),

@@ -13,7 +13,7 @@ export interface LoadAnswer {
   body: Buffer
 }
 
-/** One worker's requests in order: `next` sees the answer to the one before. undefined = done. */
+/** Requests of a worker. `next` gets the previous response, and returns undefined when there are no more requests. */
 export interface Sequence {
   next(previous: LoadAnswer | undefined): LoadRequest | undefined
 }
@@ -21,13 +21,13 @@ export interface Sequence {
 export interface LoadResult {
   requests: number
   seconds: number
-  /** Milliseconds from sending to the end of the answer, in the order of the answers. */
+  /** Milliseconds from the request to the end of the response, in the order of responses. */
   latencies: number[]
 }
 
 /**
- * Sends each sequence over a connection of its own, one request in flight each. All is prepared before, so that the
- * generator costs as little as it can of the machine it shares. Throws at the first answer that is not 2xx.
+ * Sends each sequence over its own connection, one request at a time. Requests are prepared first, so that the
+ * generator uses little CPU time. Throws at the first response that is not 2xx.
  */
 export async function runLoad(
   baseUrl: string,

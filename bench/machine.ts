@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createPool } from '../infra/postgres/pool.ts'
 import type { KafkaPlace } from './environment.ts'
 
-/** What the numbers were measured on. */
+/** Machine on which the numbers were measured. */
 export interface Machine {
   cpu: string
   cores: number
@@ -39,7 +39,7 @@ function systemName(): string {
   return `${/^PRETTY_NAME="(.*)"$/m.exec(release)?.[1] ?? os.type()}, Linux ${os.release()}`
 }
 
-/** A broker that the bench started is of the version that its jars are. */
+/** Returns the version of a broker that the bench started, from its jars. */
 function kafkaName({ brokers, pid }: KafkaPlace): string {
   if (pid === undefined) return `Kafka at ${brokers}`
   const pom = readFileSync(

@@ -11,20 +11,20 @@ import { runSuite, type StepName, stepNames, tableSteps } from './suite.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    /** A smoke run: everything once and small. */
+    /** Smoke run: every step once, with few requests. */
     quick: { type: 'boolean', default: false },
-    /** Only one log. */
+    /** Runs only on this log. */
     log: { type: 'string' },
-    /** Only these steps, comma-separated. Default: those of the table. */
+    /** Runs only these comma-separated steps. Default: those of the table. */
     only: { type: 'string', default: tableSteps.join() },
   },
 })
 const scale = flags.quick ? quickScale : fullScale
 const steps = flags.only.split(',').map(parseStep)
-// Anything but the whole table is shown and not kept.
+// Only complete runs are written to the report.
 const isTable = !flags.quick && flags.log === undefined && flags.only === tableSteps.join()
 
-// Of the minute before: another program at work shows here, and in every number below.
+// Load average of the previous minute, which shows whether other programs affect the numbers.
 const loadBefore = Math.round((os.loadavg()[0] ?? 0) * 10) / 10
 const runs: { machine: Machine; measurements: Measurement[] }[] = []
 if (flags.log !== 'kafka') runs.push(await benchOn(undefined))

@@ -3,17 +3,17 @@ import type { Spread } from './stats.ts'
 
 export type Unit = 'ratio' | 'µs' | 'ms' | 'MB' | 'per second'
 
-/** One line of the result: a number against its aim. */
+/** Result of a measurement and its target. */
 export interface Measurement {
   name: string
   log: LogName
   unit: Unit
   value: Spread
-  /** undefined where a number is shown for comparison only. */
+  /** Undefined if the number is shown for comparison only. */
   aim?: Aim
-  /** Present where Tidegate was measured against a floor or another package. */
+  /** Set if Tidegate was compared with the floor or another package. */
   sides?: { ours: Side; floor: Side }
-  /** Further numbers that help to read this one, by name and unit. */
+  /** Additional numbers by name and unit. */
   details: Record<string, number>
 }
 
@@ -22,10 +22,10 @@ export interface Aim {
   value: number
 }
 
-/** What a request cost on one side of a comparison. */
+/** Cost per request on one side of a comparison. */
 export interface Side {
   microsPerRequest: Spread
-  /** Processor time of Postgres and Kafka. */
+  /** CPU time of Postgres and Kafka. */
   storeMicrosPerRequest: Spread
   requestsPerSecond: Spread
   peakMegabytes: number

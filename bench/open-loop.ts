@@ -11,7 +11,7 @@ import {
 import { type Connections, connect, type LoadAnswer } from './load.ts'
 import type { Target } from './prepare.ts'
 
-/** An answer to one request, refusals included. */
+/** Response to a request, including rejections. */
 interface Answer {
   kind: RequestKind
   status: number
@@ -22,20 +22,20 @@ export type RequestKind = 'open' | 'batch' | 'result'
 
 export interface Visits {
   answers: Answer[]
-  /** Milliseconds from the first try of a hand-off to its token. */
+  /** Milliseconds from the first attempt of a hand-off to its token. */
   handOffs: number[]
-  /** Sessions whose clients gave up: before they were open, and after. */
+  /** Sessions whose clients gave up before or after opening them. */
   neverOpened: number
   unfinished: number
 }
 
 export interface OpenLoop extends Target {
-  /** Sessions begun a second, however many are under way. */
+  /** Sessions to start per second, however many are in flight. */
   rate: number
   seconds: number
 }
 
-/** When the last session was begun, and how late the generator was at most (milliseconds). */
+/** Start of the last session, and the maximum delay of the generator in milliseconds. */
 export interface LoopTimes {
   endedAt: number
   mostLateMs: number
@@ -43,7 +43,7 @@ export interface LoopTimes {
 
 const keptConnections = 2000
 
-/** Sends whole sessions with clients that try again as the reference client does. */
+/** Sends complete sessions with clients that retry like the reference client. */
 export async function runOpenLoop({
   rate,
   seconds,
@@ -68,7 +68,7 @@ export async function runOpenLoop({
   return { ...seen, endedAt, mostLateMs }
 }
 
-/** Node takes one new connection in each turn of its event loop, so they are there before the load, as a proxy's. */
+/** Opens connections before the load, like a proxy, because Node accepts one per turn of its event loop. */
 async function openAll({ send }: Connections): Promise<void> {
   const request = { method: 'GET', path: '/livez', headers: {} } as const
   await Promise.all(Array.from({ length: keptConnections }, () => send(request)))
@@ -79,7 +79,7 @@ interface Visiting extends Target {
   seen: Visits
 }
 
-/** A whole session as a page has it. What is refused for now is tried again as the SDKs do. */
+/** Sends a complete session like a page. Retries temporary rejections like the SDKs. */
 export async function visit(plan: SessionPlan, visiting: Visiting): Promise<void> {
   const { baseUrl, publishableKey, seen } = visiting
   const client = createCollectClient({

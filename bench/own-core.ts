@@ -4,7 +4,7 @@ import { createLogger } from '../infra/telemetry.ts'
 import { type Core, openCore } from '../services/server/dependencies.ts'
 import type { Environment } from './environment.ts'
 
-/** The bench's own way to the database and the log, beside those of the programs under measurement. */
+/** Opens the bench's own connections to the database and the log. */
 export function openOwnCore({ databaseUrl, settings }: Environment): Promise<Core> {
   const masterKeys = settings.TIDEGATE_MASTER_KEYS
   const parts = { logger: createLogger('warn'), clock: Date.now, random: randomBytes }
@@ -12,7 +12,7 @@ export function openOwnCore({ databaseUrl, settings }: Environment): Promise<Cor
     config: readConfig(settings),
     databaseUrl,
     masterKeys,
-    longQueries: true,
+    allowsLongQueries: true,
     ...parts,
   })
 }

@@ -9,12 +9,13 @@ import { handOffScript, type PageLoad, startPageSite } from './page-site.ts'
 import { interleave } from './rounds.ts'
 import { spreadOf } from './stats.ts'
 
-// The cost of the browser SDK to a page, in turns with FingerprintJS and BotD in the same browser (`make page-cost`).
+// Measures the cost of the browser SDK to a page, in turns with FingerprintJS and BotD in the same browser
+// (`make page-cost`).
 
 const { values: flags } = parseArgs({
   options: {
     rounds: { type: 'string', default: '9' },
-    /** Factors by which the browser is slower than this machine, comma-separated. */
+    /** Comma-separated factors by which the browser is slowed. */
     slowdowns: { type: 'string', default: '1,6' },
   },
 })

@@ -5,13 +5,13 @@ import { text } from 'node:stream/consumers'
 import { z } from 'zod'
 import type { DrivenBrowser } from './chromium.ts'
 
-/** One load of a page. Times are milliseconds. */
+/** Timings of a page load, in milliseconds. */
 export interface PageLoad {
-  /** The length of each task of the main thread that took 50 or more. */
+  /** Durations of the main thread's tasks of 50 ms or more. */
   long: number[]
-  /** From the load until the script was done. */
+  /** Time from the load until the script was done. */
   doneMs: number
-  /** Of all tasks of the main thread: their length, and their processor time. */
+  /** Total duration of all tasks of the main thread, and their CPU time. */
   tasksMs: number
   cpuMs: number
 }
@@ -21,7 +21,7 @@ const toldByPage = z.union([
   z.object({ failed: z.string() }),
 ])
 
-// Tasks that a script leaves behind count, too.
+// Includes tasks that run after the script.
 const settledMs = 500
 
 const pageWith = (script: string) => `<!doctype html><title>Page</title><p>Text</p>
@@ -41,7 +41,7 @@ const pageWith = (script: string) => `<!doctype html><title>Page</title><p>Text<
   }
 </script>`
 
-/** Serves files of scripts, and a page that runs one script and reports how long its tasks took. */
+/** Serves script files, and a page that runs a script and reports the durations of its tasks. */
 export async function startPageSite(files: Record<string, string> = {}) {
   let page = ''
   let answer = Promise.withResolvers<string>()
@@ -55,7 +55,7 @@ export async function startPageSite(files: Record<string, string> = {}) {
   await once(server, 'listening')
   const url = `http://localhost:${(server.address() as AddressInfo).port}/`
   return {
-    /** Loads the page with the script in a browser that is `slowdown` times slower. Throws what the script throws. */
+    /** Loads the page with the script in a browser slowed by `slowdown`. Throws if the script throws. */
     async load(browser: DrivenBrowser, slowdown: number, script: string): Promise<PageLoad> {
       page = pageWith(script)
       answer = Promise.withResolvers<string>()
@@ -70,7 +70,7 @@ export async function startPageSite(files: Record<string, string> = {}) {
   }
 }
 
-/** The script of a page that starts the SDK of the server and hands off. */
+/** Returns a script that starts the server's SDK and hands off. */
 export const handOffScript = (serverUrl: string, publishableKey: string): string => `
   const { start } = await import('${serverUrl}/t.js')
   await start({ publishableKey: '${publishableKey}' }).getSession()`

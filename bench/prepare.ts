@@ -21,18 +21,18 @@ export interface Target {
   publishableKey: string
 }
 
-/** A document whose batches are encrypted and wait to be sent in order. */
+/** Document with encrypted batches, to be sent in order. */
 export interface PreparedDocument {
   sessionId: string
   requests: LoadRequest[]
-  /** For the first batch, base64url; each answer has the next. */
+  /** Nonce for the first batch, base64url. Each response has the next one. */
   nonce: string
 }
 
 const seed = 'bench'
 const { createKeyPair, deriveDocumentKeys, sealBody } = nodeClientCrypto
 
-/** The body of an open request. Any 32 bytes are an X25519 public key. */
+/** Returns the body of an open request. Any 32 bytes are an X25519 public key. */
 export function openBody(index: number): Buffer {
   const { sdk, page } = planSession(seed, index, webOnlyMix)
   return Buffer.from(JSON.stringify({ clientPublicKey: toBase64Url(randomBytes(32)), sdk, page }))
@@ -43,7 +43,7 @@ export function openRequest(publishableKey: string, body: Buffer): LoadRequest {
   return { method: 'POST', path: sessionsPath, headers, body }
 }
 
-/** Opens a document and encrypts its batches: one snapshot, the rest behaviour. */
+/** Opens a document and encrypts its batches: a snapshot, then behavior. */
 export async function prepareDocument(
   target: Target,
   { index, batches }: { index: number; batches: number },
@@ -117,7 +117,7 @@ function batchRequest(
   return { method: 'POST', path: bodyPath(address, 'batches'), headers, body }
 }
 
-/** Sends documents one after the other, each with its batches in order; the nonces go in as the answers bring them. */
+/** Returns a sequence that sends the documents' batches in order, with the nonces of earlier responses. */
 export function batchSequence(documents: readonly PreparedDocument[]): Sequence {
   const steps = documents.flatMap(({ requests, nonce }) =>
     requests.map((request, i) => ({ request, nonce: i === 0 ? nonce : undefined })),
@@ -134,21 +134,21 @@ export function batchSequence(documents: readonly PreparedDocument[]): Sequence 
   }
 }
 
-// The nonce leads the frame, after its version and its length, and is not part of what is encrypted
-// (docs/reference/collect-protocol.md): that is why a body can be encrypted before its nonce is known.
+// The nonce follows the frame's version and its own length. It is not encrypted (docs/reference/collect-protocol.md),
+// so a body can be encrypted before its nonce is known.
 const nonceOffset = 2
 
 function setNonce(body: Buffer, nonce: string): void {
   body.set(fromBase64Url(nonce), nonceOffset)
 }
 
-/** A fixed list of requests, whatever is answered. */
+/** Returns a sequence of fixed requests, regardless of responses. */
 export function fixedSequence(requests: readonly LoadRequest[]): Sequence {
   const rest = requests.values()
   return { next: () => rest.next().value }
 }
 
-/** Deals items out to `count` hands, as a pack of cards. */
+/** Distributes the items over `count` lists, in turns. */
 export function deal<T>(items: readonly T[], count: number): T[][] {
   return Array.from({ length: count }, (_, hand) => items.filter((_item, i) => i % count === hand))
 }

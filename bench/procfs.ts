@@ -1,21 +1,21 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
-// Measured from outside by Linux's /proc (proc(5)), so that the measured program needs no code for it.
+// Reads Linux's /proc (proc(5)), so that measured programs need no code for it.
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK']).toString())
 
-/** Microseconds of processor time, user and system, that the process used so far; 0 for one that is gone. */
+/** Returns the microseconds of CPU time, user and system, that the process has used; 0 if it has exited. */
 export function cpuMicros(pid: number): number {
   const fields = statFields(pid)
   return micros(Number(fields[11] ?? 0) + Number(fields[12] ?? 0))
 }
 
-/** The same for a process and all below it, ended ones included. */
+/** Returns the same for the process and its descendants, including exited ones. */
 export function treeCpuMicros(root: number): number {
   return processTree(root).reduce((sum, pid) => sum + cpuMicros(pid) + endedCpuMicros(pid), 0)
 }
 
-/** The same for what the process started and has ended. */
+/** Returns the same for exited children of the process. */
 export function endedCpuMicros(pid = process.pid): number {
   const fields = statFields(pid)
   return micros(Number(fields[13] ?? 0) + Number(fields[14] ?? 0))
@@ -25,7 +25,7 @@ function micros(ticks: number): number {
   return (ticks / ticksPerSecond) * 1e6
 }
 
-/** The fields of /proc/PID/stat from the third on: the second, the name, may hold spaces. */
+/** Returns the fields of /proc/PID/stat from the third. The second, the name, may contain spaces. */
 function statFields(pid: number): string[] {
   const text = readProc(pid, 'stat')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
@@ -44,7 +44,7 @@ function allPids(): number[] {
   return readdirSync('/proc').map(Number).filter(Number.isInteger)
 }
 
-/** Resident memory now and its peak since the last resetPeak, in bytes. */
+/** Returns the current resident memory and its peak since the last `resetPeak`, in bytes. */
 export function memory(pid: number): { resident: number; peak: number } {
   const status = readProc(pid, 'status')
   const kilobytes = (name: string) =>
@@ -52,7 +52,7 @@ export function memory(pid: number): { resident: number; peak: number } {
   return { resident: kilobytes('VmRSS') * 1024, peak: kilobytes('VmHWM') * 1024 }
 }
 
-/** Sets the process's peak memory to what it uses now. */
+/** Resets the process's peak memory to its current use. */
 export function resetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
 }

@@ -7,12 +7,12 @@ import type { ProofAnswers } from '../services/cli/simulate/generate/answers.ts'
 
 type Asked = Pick<OpenResponse, 'challenge' | 'timingNonce' | 'engineQuestions'>
 
-// Apple's WebKit could not be recorded, and this one shares its JavaScript engine.
+// Apple's WebKit could not be recorded. This one shares its JavaScript engine.
 const nearest = { family: 'webkitgtk', major: 60 } as const
 
 /**
- * Answers as a forger who has read this repository does: recorded answers to the public questions, and invented ones of
- * the right form to the deployment's own. The drawing is made up. For evaluation and tests only.
+ * Returns answers of a forger who knows this repository: recorded ones to public questions, and invented ones in the
+ * right format to private questions and the drawing. For evaluation and tests only.
  */
 export function answersOf(userAgent: string, asked: Asked): ProofAnswers {
   const version = engineVersionOf(userAgent)
@@ -33,11 +33,11 @@ export function answersOf(userAgent: string, asked: Asked): ProofAnswers {
   }
 }
 
-// As the SDK does with long answers.
+// Like the SDK, for long answers.
 const shortened = (answer: string) =>
   answer.length > 100 ? `#${hash('sha256', answer).slice(0, 16)}` : answer
 
-/** An answer to one of the deployment's own questions that has the form of a real one, by a script without an engine. */
+/** Invents an answer to a private question in the format of a real one. */
 function inventedAnswer({ id, ask, text = '', path = '' }: EngineQuestion): string {
   const hashed = `#${hash('sha256', String(id)).slice(0, 16)}`
   const value = text.slice(text.indexOf(':') + 1)

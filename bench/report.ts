@@ -6,7 +6,7 @@ import type { Spread } from './stats.ts'
 
 export interface BenchResult {
   date: string
-  /** The machine's load average when the run began. */
+  /** Load average of the machine at the start of the run. */
   loadBefore: number
   machine: Machine
   measurements: Measurement[]
@@ -58,7 +58,7 @@ function machineParts({ cpu, cores, memoryGB, system, node, postgres, kafka }: M
   ]
 }
 
-/** One line for the terminal. */
+/** Formats the measurement as a line for the terminal. */
 export function formatMeasurement(measurement: Measurement): string {
   const [name, log, value, aim, met, ...rest] = cells(measurement)
   return `${log}: ${name}: ${value}${aim ? `, aim ${aim}, ${met === 'yes' ? 'met' : 'MISSED'}` : ''} | ${rest.filter(Boolean).join(' | ')}`
@@ -83,7 +83,7 @@ function cells(measurement: Measurement): string[] {
   ]
 }
 
-/** Ours, then the floor's or the peer's. */
+/** Our value, then that of the floor or the other package. */
 function both(sides: Measurement['sides'], value: (side: Side) => number): string {
   return sides ? `${Math.round(value(sides.ours))} / ${Math.round(value(sides.floor))}` : ''
 }

@@ -9,7 +9,7 @@ export interface RoundServer {
   close: () => Promise<unknown>
 }
 
-/** Answers each `POST /` with the result of `run`, until SIGTERM, so that the bench can measure this process from outside. */
+/** Responds to `POST /` with the result of `run` until SIGTERM, so that the bench can measure this process. */
 export async function serveRounds({ name, run, close }: RoundServer): Promise<void> {
   const server = createServer(async (request, response) => {
     try {
@@ -30,7 +30,7 @@ export async function serveRounds({ name, run, close }: RoundServer): Promise<vo
   console.log(`${name} is ready: http://127.0.0.1:${address.port}`)
 }
 
-/** Runs a round in the child and returns its answer. */
+/** Runs a round in the child and returns its result. */
 export async function runRound({ url }: Child, body: object): Promise<unknown> {
   const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) })
   if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)

@@ -3,15 +3,15 @@ export interface Variant<T> {
   run: () => Promise<T>
 }
 
-/** How often each variant is measured, and how often it runs before that. */
+/** Measured rounds of each variant, and its warm-up runs. */
 export interface Turns {
   rounds: number
   warmUps: number
 }
 
 /**
- * Runs the variants in turns, A B B A A B ..., so that neither always comes first or last. The first turns of
- * each warm up (compilation, connections, caches) and are dropped.
+ * Runs the variants in turns, A B B A A B ..., so that neither always comes first. The first turns of each are a
+ * warm-up and are dropped.
  */
 export async function interleave<T>(
   { rounds, warmUps }: Turns,

@@ -1,25 +1,25 @@
 import type { Turns } from './rounds.ts'
 
-/** The size of each measure: large enough to be steady, small enough for the table to take under ten minutes. */
+/** Size of each measure: large enough for stable numbers, small enough for a run of ten minutes. */
 export interface Scale {
   /** Rounds of the comparisons with the floor. */
   turns: Turns
   documents: number
   batchesPerDocument: number
   opens: number
-  /** Of the guard measure: a difference of a few percent needs many requests in many rounds. */
+  /** Requests of the guard measure. A difference of a few percent needs many requests in many rounds. */
   guarded: number
   guardTurns: Turns
   /** Sessions of the memory measure, by log. */
   sessions: { embedded: number; kafka: number }
-  /** Of the peak, at each number in flight. */
+  /** Sessions of the peak measure at each concurrency. */
   peakSessions: number
   peakRounds: number
   /** Sessions of each level of the cost measure, and of each split of the roles. */
   costSessions: number
   handOffs: number
   reads: number
-  /** Runs of requests without JavaScript, and how long each sends. */
+  /** Runs of requests without JavaScript, and the duration of each. */
   requestRounds: number
   requestSeconds: number
   /** Seconds at half of the peak rate. */
@@ -32,13 +32,13 @@ export interface Scale {
   peerTurns: Turns
   /** Webhook deliveries of a round. */
   deliveries: number
-  /** Sessions of a round whose records are compared, and how long a round of appends takes. */
+  /** Sessions per round whose records are compared, and the duration of a round of appends. */
   recordSessions: number
   appendSeconds: number
-  /** Runs of decisions that are told of, and how long each decides. */
+  /** Runs of decisions with webhooks, and the duration of each. */
   latencyRounds: number
   webhookSeconds: number
-  /** Runs of the log's own measures, and how long each appends. */
+  /** Runs of the log measure, and the duration of each. */
   logRounds: number
   logSeconds: number
 }
@@ -72,7 +72,7 @@ export const fullScale: Scale = {
   logSeconds: 3,
 }
 
-/** To see that everything runs; its numbers say little. */
+/** Smoke run, whose numbers are not meaningful. */
 export const quickScale: Scale = {
   turns: { rounds: 1, warmUps: 1 },
   documents: 64,

@@ -1,13 +1,13 @@
-/** A measured value over several rounds. */
+/** Measured value over several rounds. */
 export interface Spread {
   median: number
   min: number
   max: number
-  /** Half the distance between the quartiles over the median: how much a round differs from the next, 0.05 = 5 %. */
+  /** Half the interquartile range divided by the median: 0.05 means that rounds differ by 5%. */
   noise: number
 }
 
-/** Throws when there are no values: a measurement that did not happen must not read as 0. */
+/** Throws if there are no values, because a missing measurement must not be reported as 0. */
 export function spreadOf(values: readonly number[]): Spread {
   if (values.length === 0) throw new Error('no values to summarise')
   const sorted = [...values].sort((a, b) => a - b)
@@ -21,7 +21,7 @@ export function spreadOf(values: readonly number[]): Spread {
   }
 }
 
-/** The value below which the share lies, interpolated between neighbours. `sorted` is ascending and not empty. */
+/** Returns the quantile of ascending values, interpolated. `sorted` must not be empty. */
 export function quantile(sorted: readonly number[], share: number): number {
   const at = share * (sorted.length - 1)
   const below = sorted[Math.floor(at)] ?? Number.NaN
@@ -30,8 +30,8 @@ export function quantile(sorted: readonly number[], share: number): number {
 }
 
 /**
- * The ratio of two things measured in the same rounds, round by round: a slow minute of the machine slows both
- * sides of a pair and cancels out. Throws when the rounds do not match.
+ * Returns the ratio of two values that were measured in the same rounds, so that slow phases of the machine cancel out.
+ * Throws if the rounds do not match.
  */
 export function pairedRatio(
   numerators: readonly number[],

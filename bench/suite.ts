@@ -59,7 +59,7 @@ export interface SuiteOptions {
   onMeasured: (measurement: Measurement) => void
 }
 
-/** Runs the steps on one log, in an order in which each finds the data that it needs. */
+/** Runs the steps on a log, in an order in which each finds the data that it needs. */
 export async function runSuite({
   environment,
   scale,
@@ -72,7 +72,7 @@ export async function runSuite({
   const peak = await withAllInOne(environment, async (traffic) => {
     const sessions = (steps.includes('memory') || steps.includes('rebuild') ? scale : quickScale)
       .sessions[environment.logName]
-    // Neither can be left out: the sessions are read and rebuilt afterwards, and the peak names the loads.
+    // Always runs both: later steps read and rebuild the sessions, and derive their load from the peak.
     const memory = await measureMemory(traffic, sessions)
     await step('memory', async () => [memory])
     const measured = await measurePeak(traffic, steps.includes('peak') ? scale : quickScale)
@@ -99,7 +99,7 @@ export async function runSuite({
   await step('log', () => measureLog(environment, scale))
   await step('appends', () => measureAppends(environment, scale))
   await step('startup', () => measureStartup(environment, scale.turns))
-  // The log makes no difference to a page.
+  // Runs once, because the log does not affect a page.
   if (environment.logName === 'embedded')
     await step('main-thread', () => measureMainThread(environment, scale.turns))
 }

@@ -1,18 +1,17 @@
 import { Registry } from 'prom-client'
 import { readConfig } from '../infra/config.ts'
-import { createMissingProxy } from '../infra/http/missing-proxy.ts'
+import { createMissingProxyDetector } from '../infra/http/missing-proxy.ts'
 import { createRandom } from '../infra/random.ts'
 import { createLogger } from '../infra/telemetry.ts'
 import type { Claim } from '../services/collect/claims.ts'
-import { countDocuments } from '../services/collect/metrics.ts'
+import { createDocumentCounter } from '../services/collect/metrics.ts'
 import { createAccessControl } from '../services/server/access.ts'
-import { addCollect, openAdmission, openRecipients } from '../services/server/collect.ts'
+import { addCollect, openAdmission, openRecipientCache } from '../services/server/collect.ts'
 import { openCore } from '../services/server/dependencies.ts'
 import { createHttp } from '../services/server/http.ts'
-import { createLocalDecisions } from '../services/server/own-decisions.ts'
+import { createLocalDecisions } from '../services/server/local-decisions.ts'
 
-// The role collect as `serve` runs it, but for claims: every body has its number. What a claim costs is what lies
-// between the two.
+// The role collect without claims of sequence numbers. The difference from `serve` is the cost of claims.
 const config = readConfig(process.env)
 const undo = new AsyncDisposableStack()
 const core = await openCore({
@@ -32,17 +31,17 @@ const parts = {
   registry,
   isStopping: () => false,
   roles: [],
-  missingProxy: createMissingProxy(core),
+  missingProxy: createMissingProxyDetector(core),
   undo,
 }
 const { app, counters } = await createHttp(core, parts)
 const { auth } = createAccessControl(core, { counters, undo })
 const admission = openAdmission(core, { registry, undo })
-const recipients = openRecipients(core, undo)
-// Without `appendIf`, the claim is asked of what is passed here, which claims nothing.
+const recipients = openRecipientCache(core, undo)
+// Without `appendIf`, collect uses this claim, which does nothing.
 const { appendIf: _, ...log } = core.log
 const claims = { claim: async (mine: Claim) => mine }
-const countDocument = countDocuments(registry)
+const countDocument = createDocumentCounter(registry)
 const handOff = addCollect(app, {
   ...core,
   localDecisions: createLocalDecisions(core.applied),

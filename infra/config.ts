@@ -19,8 +19,8 @@ const list = z
   .default([])
 
 /**
- * Returns the schema of a whole number. Default for `max`: the longest delay of Node's timers, which fire at once
- * beyond it.
+ * Returns the schema of an integer setting. `max` is by default the longest delay of Node's timers: with a longer one
+ * they fire at once.
  */
 const integer = (min: number, max = 2_147_483_647) =>
   z
@@ -49,14 +49,14 @@ const databaseUrl = z.string().regex(/^(postgres(ql)?:\/\/|socket:|\/)/i, {
   error: 'must start with postgres:// or postgresql://',
 })
 
-// kafkajs splits at the first colon, so it does not support IPv6 addresses.
+// kafkajs splits at the first colon, so it doesn't support IPv6 addresses.
 const broker = z
   .string()
   .refine((text) => /^[\w.-]+:\d+$/.test(text) && port.safeParse(text.split(':')[1]).success, {
     error: 'must be host:port, comma-separated',
   })
 
-// Fastify has names for three networks, and rejects a network of all addresses.
+// Fastify has names for three kinds of networks, and rejects /0.
 const trustedProxy = z
   .string()
   .refine(
@@ -67,9 +67,9 @@ const trustedProxy = z
     { error: 'must be addresses or CIDRs such as 10.0.0.0/8' },
   )
 
-// CloudFront and Bunny set headers of their own. docs/operate/proxies.md shows how to set these on the others.
+// CloudFront and Bunny have headers of their own. On other edges, docs/operate/proxies.md shows how to set these.
 const configuredHeaders = { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }
-const edges: Record<string, object> = {
+const edgeHeaderPresets: Record<string, object> = {
   cloudfront: { ja4: 'cloudfront-viewer-ja4-fingerprint' },
   bunny: { ja4: 'cdn-ja4' },
   cloudflare: configuredHeaders,
@@ -79,7 +79,7 @@ const edges: Record<string, object> = {
 
 function edgeHeadersOf(text: string): object {
   const entries = splitList(text.toLowerCase()).map((part) => part.split('='))
-  return edges[text] ?? Object.fromEntries(entries)
+  return edgeHeaderPresets[text] ?? Object.fromEntries(entries)
 }
 
 const optionalText = z.string().min(1).optional()
@@ -105,7 +105,7 @@ const headerName = z
 const edgeHeaders = z.strictObject(
   { ja4: headerName.optional(), http2: headerName.optional() },
   {
-    error: `must be ${Object.keys(edges).join(', ')}, or names such as ja4=X-JA4,http2=X-HTTP2-Fingerprint`,
+    error: `must be ${Object.keys(edgeHeaderPresets).join(', ')}, or names such as ja4=X-JA4,http2=X-HTTP2-Fingerprint`,
   },
 )
 
@@ -177,7 +177,7 @@ const settings = z.object({
   SCHEMA_REGISTRY_URL: webUrl.optional(),
   TOPIC_PARTITIONS: integer(1, 1000).default(12),
   COLLECT_RETENTION_DAYS: integer(1, 36_500).default(7),
-  /** Time after which data deleted from tidegate.facts.v1 is on no broker's disk. */
+  /** Time within which deleted data of tidegate.facts.v1 is removed from the brokers' disks. */
   FACTS_GONE_WITHIN_MS: integer(8000).default(48 * 60 * 60 * 1000),
   // Defaults for organizations without their own retention; not set = forever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
@@ -192,7 +192,7 @@ const settings = z.object({
   /** Headers with which an edge forwards TLS and HTTP/2 fingerprints of clients. */
   EDGE_HEADERS: z.string().transform(edgeHeadersOf).pipe(edgeHeaders).optional(),
   ADDRESS_FILE: optionalText,
-  /** Additional base URLs of this installation, such as paths on customers' sites. */
+  /** Additional base URLs of this installation, such as paths on customers' websites. */
   FIRST_PARTY_URLS: list.pipe(z.array(publicUrl).max(19, { error: 'must be up to 19 URLs' })),
   /** Longest validity of an agent's signature, from `created` to `expires`. */
   SIGNATURE_MAX_SECONDS: integer(60, 86_400).default(3600),
@@ -235,8 +235,8 @@ const settings = z.object({
   WEBHOOK_LEASE_MS: integer(1000).default(6000),
   /** Time that a stopping server keeps serving new requests, so that clients notice the shutdown. */
   DRAIN_MS: integer(0, 60_000).default(1000),
-  // Standard names and defaults. otlp/settings.ts validates the values if OTLP is on, because an installation may set
-  // them for all its programs.
+  // OpenTelemetry's standard names and defaults. otlp/settings.ts validates the values only if OTLP is on, because they
+  // may be set for all programs of a host.
   OTEL_SDK_DISABLED: z.string().default('false'),
   OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalText,
@@ -259,7 +259,7 @@ export const addressFileOf = ({ ADDRESS_FILE, DATA_DIR }: Config): string =>
 
 export const settingNames = Object.keys(settings.shape)
 
-// Secrets that can be read from the file named by `<name>_FILE`, as orchestrators mount them.
+// Settings that can also be read from the file named by `<name>_FILE`, because orchestrators mount secrets as files.
 const secretNames = [
   'DATABASE_URL',
   'KAFKA_SASL_PASSWORD',
@@ -282,7 +282,7 @@ export class InvalidSettings extends Error {
 /** Parses the environment. Throws InvalidSettings, which lists every invalid setting. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const problems = secretNames.flatMap((name) => readSecret(name, present))
+  const problems = secretNames.flatMap((name) => resolveSecretFile(name, present))
   if (present.TIDEGATE_MASTER_KEYS && present.TIDEGATE_MASTER_KEYS_COMMAND)
     problems.push(
       'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or TIDEGATE_MASTER_KEYS_FILE is also set: keep one',
@@ -296,12 +296,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       )
   const { data, error } = settings.safeParse(present, { reportInput: true })
   if (error) problems.push(...settingProblems(error, present))
-  if (data) problems.push(...conflictsIn(data))
+  if (data) problems.push(...findConflicts(data))
   if (data && problems.length === 0) return data
   throw new InvalidSettings([...problems, ...misspelledSettings(env)])
 }
 
-/** Returns a line per invalid setting, with its value unless that is or may contain a secret. */
+/** Returns a line per invalid setting, with its value unless it may contain a secret. */
 export function settingProblems({ issues }: z.ZodError, values: Record<string, unknown>): string[] {
   return issues.map(({ path: [first], message, input }) => {
     const name = String(first)
@@ -319,7 +319,7 @@ function valueText(name: string, value: unknown): string {
 
 const portNames = ['PORT', 'METRICS_PORT', 'SCHEMAS_PORT', 'CONSOLE_PORT'] as const
 
-function conflictsIn(config: Config): string[] {
+function findConflicts(config: Config): string[] {
   const problems: string[] = []
   for (const [i, name] of portNames.entries()) {
     const earlier = portNames.slice(0, i).find((port) => config[port] === config[name])
@@ -345,8 +345,8 @@ export function misspelledSettings(env: NodeJS.ProcessEnv): string[] {
   })
 }
 
-// Replaces a setting by the content of its file. Returns the problems.
-function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
+// If `<name>_FILE` is set, sets the setting to that file's content. Returns the problems.
+function resolveSecretFile(name: string, present: NodeJS.ProcessEnv): string[] {
   const file = present[`${name}_FILE`]
   if (file === undefined) return []
   if (present[name] !== undefined) return [`${name}_FILE: ${name} is also set: keep one`]
@@ -358,7 +358,7 @@ function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
   }
 }
 
-/** Reads the file that a setting names. Throws an error with the setting and the file. */
+/** Reads the file that a setting names. Throws an error that names the setting and the file. */
 export function readSettingFile(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')

@@ -7,7 +7,7 @@ export interface CounterOptions {
   labels: Record<string, readonly string[]>
 }
 
-/** Creates the counter with every series at 0: `rate()` misses the first increment of a series that appears with it. */
+/** Creates the counter with every series at 0. Otherwise `rate()` would miss the first increment of each series. */
 export function createCounter(registry: Registry, { name, help, labels }: CounterOptions): Counter {
   const counter = new Counter({
     name,

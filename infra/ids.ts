@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto'
 
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Returns cryptographically random bytes. Injected, so that tests are reproducible. */
+/** Returns random bytes. Injected, so that tests are reproducible. */
 export type Random = (size: number) => Buffer
 /** Returns epoch milliseconds. Injected, so that tests can control the time. */
 export type Clock = () => number
@@ -18,7 +18,7 @@ export type GateSessionId = Id<'gate'>
 export type GateAccountId = Id<'gacct'>
 export type ConsoleSessionId = Id<'csn'>
 
-/** Returns one character per byte, from its last five bits. */
+/** Returns one base32 character per byte, from its last five bits. */
 export function base32Characters(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => base32Alphabet[byte & 31]).join('')
 }
@@ -27,7 +27,7 @@ export function base32Characters(bytes: Uint8Array): string {
 export function base32(bytes: Uint8Array): string {
   let text = ''
   let pending = 0
-  // 26 characters hold 130 bits: the first has two zero bits in front.
+  // 26 characters hold 130 bits, so the first one starts with two zero bits.
   let bits = 2
   for (let i = 0; i < 16; i++) {
     pending = (pending << 8) | (bytes[i] ?? 0)
@@ -50,17 +50,17 @@ export function randomId<P extends string>(prefix: P, random: Random): Id<P> {
 
 /** Returns an id derived from `parts`, so that a retry of the same step creates the same id. */
 export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
-  // Via text, because Node takes three times as long to return a digest as a buffer.
+  // 'binary', because Node takes three times as long to return the digest as a buffer.
   const digest = hash('sha256', parts.join('\0'), 'binary')
   return `${prefix}_${base32(Buffer.from(digest, 'latin1'))}`
 }
 
-/** Returns true if a lower-case text can be part of an id: of its prefix, of its characters, or of both. */
+/** Returns true if a lower-case text can be part of an id, including its prefix. */
 export function isPartOfId(text: string): boolean {
   return /^(?:[a-z]*_)?[0-9a-hjkmnp-tv-z]*$|^[a-z]{1,5}$/.test(text)
 }
 
-export function hexId<P extends string>(prefix: P, random: Random): Id<P> {
+export function randomHexId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${random(16).toString('hex')}`
 }
 
@@ -69,8 +69,8 @@ export function derivedHexId<P extends string>(prefix: P, ...parts: string[]): I
   return `${prefix}_${hash('sha256', parts.join('\0')).slice(0, 32)}`
 }
 
-export function requestId(random: Random): string {
-  return hexId('req', random)
+export function newRequestId(random: Random): string {
+  return randomHexId('req', random)
 }
 
 const patterns = {
@@ -102,7 +102,7 @@ export function asId<P extends keyof typeof patterns>(prefix: P, text: string): 
   throw new Error(`not a ${prefix} id: ${text}`)
 }
 
-/** Returns true for a session or event id of the former format, 32 hex digits, which is accepted as input only. */
+/** Returns true for a session or event id in the former format (32 hex digits), which is accepted as input only. */
 export function isLegacyId(text: string): boolean {
   return new RegExp(legacyIdPattern).test(text)
 }

@@ -8,15 +8,15 @@ type Options<K extends Key, V extends Value> = Omit<
 >
 
 /**
- * Creates an LRU cache of at most `max` entries that grows as it fills. With its own option `max`, LRUCache allocates
- * room for all of them up front: half a million entries over all caches of a process.
+ * Creates an LRU cache of at most `max` entries that grows as it fills. LRUCache's own option `max` isn't used, because
+ * it allocates room for all entries up front: half a million over all caches of a process.
  */
 export const createLru = <K extends Key, V extends Value>(
   max: number,
   options?: Options<K, V>,
 ): LRUCache<K, V> => new LRUCache<K, V>({ ...options, maxSize: max, sizeCalculation: () => 1 })
 
-/** Returns `work` with the results of its `max` most recently used argument lists cached. */
+/** Returns `work` with a cache of its results for the `max` most recently used argument lists. */
 export function memoize<Args extends Key[], V extends Value>(
   max: number,
   work: (...args: Args) => V,

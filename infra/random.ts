@@ -4,8 +4,8 @@ import type { Random } from './ids.ts'
 const poolBytes = 16 * 1024
 
 /**
- * Creates a source of random bytes that reads from the system in blocks, several times cheaper than a call for a few
- * bytes each. No byte is returned twice, and returned bytes are erased from the block.
+ * Creates a source of cryptographically random bytes. It reads them from the system in blocks, which is several times
+ * cheaper than a call for a few bytes. No byte is returned twice, and returned bytes are erased from the block.
  */
 export function createRandom(): Random {
   const pool = Buffer.allocUnsafeSlow(poolBytes)
@@ -25,9 +25,9 @@ export function createRandom(): Random {
 
 /**
  * Creates a deterministic source: blocks of HMAC-SHA256(key, seed | counter u32) (counter mode of NIST SP 800-108). The
- * same calls in the same order return the same bytes, so concurrent steps must not share one.
+ * same calls in the same order return the same bytes, so concurrent steps must not share a source.
  */
-export function counterRandom(key: Buffer, seed: Buffer): Random {
+export function createDeterministicRandom(key: Buffer, seed: Buffer): Random {
   let counter = 0
   let unused: Buffer = Buffer.alloc(0)
   const nextBlock = () => {

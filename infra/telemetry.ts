@@ -2,7 +2,7 @@ import pino from 'pino'
 
 export type Logger = pino.Logger
 
-// Fields that may contain a secret or text typed by a person. Logs show only that they were present.
+// Fields that may contain a secret or text typed by a person. Their values are redacted.
 const redactedPaths = [
   'authorization',
   'cookie',
@@ -25,9 +25,9 @@ export function createLogger(
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: loggedError },
+    serializers: { err: errorFields },
     hooks: {
-      // For a call without a message pino would use the error's message, which may quote a value.
+      // Without a message, pino would use the error's, which may quote a value.
       logMethod(args, method) {
         const [error]: unknown[] = args
         if (args.length === 1 && error instanceof Error)
@@ -49,15 +49,15 @@ export interface LoggedError {
 }
 
 /**
- * Returns the loggable fields of an error, or null for none. It picks them one by one, because a driver's error
- * contains the failed row as `detail`, `where` or parameters.
+ * Returns the loggable fields of an error; null for undefined or null. Other fields are left out, because a driver's
+ * error contains the failed row as `detail`, `where` or parameters.
  */
-export function loggedError(error: unknown, depth = 0): LoggedError | null {
+export function errorFields(error: unknown, depth = 0): LoggedError | null {
   if (!(error instanceof Error))
     return error === undefined || error === null ? null : { name: typeof error, message: '' }
   const { name, stack } = error
   const code = 'code' in error && error.code !== undefined ? { code: String(error.code) } : {}
-  const cause = depth < 4 && error.cause !== undefined ? loggedError(error.cause, depth + 1) : null
+  const cause = depth < 4 && error.cause !== undefined ? errorFields(error.cause, depth + 1) : null
   const frames = stack?.slice(stack.search(/^ +at /m)).trimEnd()
   return {
     name,

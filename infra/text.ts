@@ -5,17 +5,17 @@ export function characterCount(text: string): number {
   return count
 }
 
-/** Returns true for text without control characters and lone surrogates. */
+/** Returns true for text without control characters or lone surrogates. */
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text)
 }
 
-/** Returns true for plain text without line separators and bidirectional control characters. */
+/** Returns true for plain text without line separators or bidirectional control characters. */
 export function isOneLine(text: string): boolean {
   return isPlainText(text) && !/[\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
 }
 
-/** Returns true if the text has a character other than white space and invisible ones. */
+/** Returns true if the text has a visible character. */
 export function isVisible(text: string): boolean {
   return /[^\s\p{Default_Ignorable_Code_Point}]/u.test(text)
 }
@@ -26,11 +26,11 @@ export function countText(count: number, noun: string): string {
 }
 
 /** Parses JSON; undefined if it is malformed. */
-export function parsedJson(text: string): unknown {
+export function parseJsonOrUndefined(text: string): unknown {
   return orUndefined(() => JSON.parse(text))
 }
 
-/** Returns the result of a parser that throws on malformed input, or undefined. */
+/** Returns the result of `read`, or undefined if it throws. */
 export function orUndefined<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -40,16 +40,16 @@ export function orUndefined<T>(read: () => T): T | undefined {
 }
 
 /** Returns the JSON value with the members of all objects sorted by name. */
-export function sortedMembers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortedMembers)
+export function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers)
   if (typeof value !== 'object' || value === null) return value ?? null
   const entries = Object.entries(value).filter(([, member]) => member !== undefined)
   const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(sorted.map(([name, member]) => [name, sortedMembers(member)]))
+  return Object.fromEntries(sorted.map(([name, member]) => [name, sortMembers(member)]))
 }
 
 /** Decodes canonical base64url; undefined for another alphabet, padding, white space or leftover bits. */
-export function base64urlBytes(text: string): Buffer | undefined {
+export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : undefined
 }

@@ -15,7 +15,7 @@ export async function withTimeout<R>(
   }
 }
 
-/** Returns `load` with its result cached for `ms`. Concurrent calls share one load, and failures aren't cached. */
+/** Caches the result of `load` for `ms`. Concurrent calls share one load, and failures aren't cached. */
 export function cachedFor<T>(ms: number, load: () => Promise<T>, clock = () => performance.now()) {
   let cached: { value: T; until: number } | undefined
   let inFlight: Promise<T> | undefined
@@ -38,8 +38,8 @@ export type YieldToEventLoop = () => Promise<void>
 const budgetMs = 20
 
 /**
- * Returns a function to call between the iterations of a long loop. It yields to the event loop once 20 ms have passed
- * since the last yield, so a request waits for that and one iteration at most.
+ * Returns a function to await between the iterations of a long loop. It yields to the event loop if the last yield was
+ * 20 ms ago, so other work waits for 20 ms and one iteration at most.
  */
 export function createYielder(): YieldToEventLoop {
   let yieldedAt = performance.now()

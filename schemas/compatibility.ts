@@ -1,15 +1,14 @@
 import avro from 'avsc'
 
 /**
- * Returns the compatibility problems of an event's versions, given oldest first. Each version must be able to read
- * every other (Confluent's FULL_TRANSITIVE), so added or removed fields need a default. Every enum needs a default
- * symbol, or no symbol could ever be added.
+ * Returns the compatibility problems of an event's versions, oldest first. Every version must be able to read every
+ * other (Confluent's FULL_TRANSITIVE), so added and removed fields need a default, and enums need a default symbol.
  */
 export function compatibilityProblems(versions: avro.Schema[]): string[] {
   const types = versions.map((schema) => avro.Type.forSchema(schema))
   const pairs = types.flatMap((reader, r) => types.map((writer, w) => ({ reader, writer, r, w })))
   const unreadable = pairs.flatMap(({ reader, writer, r, w }) => {
-    const problem = r === w ? undefined : readingProblem(reader, writer)
+    const problem = r === w ? undefined : resolutionError(reader, writer)
     return problem ? [`v${r + 1} cannot read v${w + 1}: ${problem}`] : []
   })
   const enums = versions.flatMap((schema, i) =>
@@ -18,7 +17,7 @@ export function compatibilityProblems(versions: avro.Schema[]): string[] {
   return [...unreadable, ...enums]
 }
 
-function readingProblem(reader: avro.Type, writer: avro.Type): string | undefined {
+function resolutionError(reader: avro.Type, writer: avro.Type): string | undefined {
   try {
     reader.createResolver(writer)
     return undefined
@@ -27,7 +26,7 @@ function readingProblem(reader: avro.Type, writer: avro.Type): string | undefine
   }
 }
 
-// Reads the schema itself, because avsc's types do not expose the default of an enum.
+// Takes the schema's JSON, because avsc's types do not expose the default of an enum.
 function enumsWithoutDefault(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(enumsWithoutDefault)
   if (typeof schema !== 'object' || schema === null) return []

@@ -9,18 +9,18 @@ interface EventVersion {
 
 const intro = `# Events
 
-The events on each topic. \`npm run schemas\` generates this page from the \`.avsc\` files in \`schemas/\`. See [Analysts](../guide/analysts.md) for how to read them.
+Events by topic. [Analysts](../guide/analysts.md) describes how to read them. \`npm run schemas\` generates this page from the \`.avsc\` files in \`schemas/\`.
 
 - Every event has the headers \`event_id\`, \`event_type\` and \`event_time\`, and most have \`organization_id\` and \`environment\`.
-- Members under \`sealed\` are personal data. On the log they are null, empty or false, and their values are encrypted in the member \`sealed\`.
-- \`actor\` and \`request_id\` name the cause of an event, and are left out below.
+- Members in the column \`sealed\` are personal data. On the log they are null, empty or false, and the member \`sealed\` has their encrypted values.
+- \`actor\` and \`request_id\` identify the cause of an event. The tables omit them.
 - Times are epoch milliseconds.
 `
 
 const omittedFields: ReadonlySet<string> = new Set(['actor', 'request_id', 'sealed'])
-const head = '| event | what happened | members | in `sealed` |\n|-|-|-|-|\n'
+const head = '| event | what happened | members | sealed |\n|-|-|-|-|\n'
 
-/** Returns docs/reference/events.md. Versions of an event must be adjacent, oldest first. */
+/** Returns the text of docs/reference/events.md. Versions of an event must be ordered oldest first. */
 export function describeEvents(files: EventVersion[]): string {
   const byTopic = Map.groupBy(files, ({ topic }) => topic)
   const topics = [...byTopic].map(([topic, versions]) => {

@@ -186,7 +186,7 @@ export interface VisitorErased {
   event_id: string
   organization_id: string
   environment: Environment
-  /** Same for all events of one erasure, each of which has some of the sessions. */
+  /** Id of the erasure. A large erasure has several events, each with some of the sessions. */
   erasure_id: string
   /** Visitor to erase; null if a user was erased. */
   visitor_id: null | string
@@ -276,7 +276,7 @@ export interface GateServiceDefinition {
   minimum_verdict: null | string
 }
 
-/** A service was changed. The event has the whole definition. */
+/** A service was changed. The event contains its full definition. */
 export interface GateServiceChanged {
   service_id: string
   organization_id: string
@@ -305,7 +305,7 @@ export interface GateServiceDomainVerified {
   verified_at: number
 }
 
-/** An organization registered a service, active from the start. */
+/** An organization registered a service, which is active at once. */
 export interface GateServiceRegistered {
   service_id: string
   organization_id: string
@@ -322,7 +322,7 @@ export interface GateServiceVerificationWithdrawn {
   withdrawn_at: number
 }
 
-/** The operator verified a service with its current name, website and logo. */
+/** The operator verified the service's current name, website and logo. */
 export interface GateServiceVerified {
   service_id: string
   organization_id: string
@@ -351,7 +351,7 @@ export interface GateSessionApprovalStarted {
 export interface GateSessionApproved {
   gate_session_id: string
   gate_account_id: string
-  /** Both envelopes, encrypted under a data key that only the vault has, until the delivery ends. */
+  /** Both delivery envelopes, encrypted with a data key that only the vault has until the delivery ends. */
   delivery_sealed: Buffer
   delivery_expires_at: number
   ack_token_hash: string
@@ -401,7 +401,7 @@ export interface GateSessionExpired {
 
 /** An agent requested a signup, which waits for a person's consent. */
 export interface GateSessionOpened {
-  /** Gate session (gate_...). Knowing the id gives access to the consent page. */
+  /** Gate session (gate_...). Anyone who knows the id can open the consent page. */
   gate_session_id: string
   service_id: string
   /** Organization that owns the service; null: the built-in service. */
@@ -411,7 +411,7 @@ export interface GateSessionOpened {
   /** JSON object, as sent. */
   metadata: null | string
   delivery_key_id: string
-  /** Raw X25519 public key (base64url) that the delivery is encrypted to. */
+  /** Raw X25519 public key (base64url) to which the delivery is encrypted. */
   delivery_public_key: string
   /** HMAC of the gtpoll_ token. */
   poll_token_hash: string
@@ -495,7 +495,7 @@ export interface LoginSessionOpened {
   expires_at: number
   /** Code shown by the agent and on the consent page. */
   confirmation_code: string
-  /** URL that the browser is redirected to after the approval, as shown on the consent page. */
+  /** URL to which the browser is redirected after the approval, as shown on the consent page. */
   dashboard_login_url: string
 }
 
@@ -510,7 +510,7 @@ export interface EngineAnswersLearned {
   /** Self-reported name of the operator who ran the command, or name of the person in the console. */
   learned_by: string
   learned_at: number
-  /** Organization that the answers apply to; null: all organizations, because an operator's command taught them. */
+  /** Organization to which the answers apply; null: all organizations, because an operator ran the command. */
   organization_id: null | string
 }
 
@@ -622,7 +622,7 @@ export interface OrganizationDeleted {
   deleted_at: number
 }
 
-/** The organization's own request limits were set or removed. The event has all of them. */
+/** The organization's own rate limits were set or removed. The event contains all of them. */
 export interface OrganizationLimitsChanged {
   organization_id: string
   /** Units per minute for the organization's secret keys; null: the server's default. */
@@ -648,7 +648,7 @@ export interface OrganizationSuspended {
   suspended_at: number
 }
 
-/** The organization trusted an agent key directory, or renamed it. */
+/** The organization added an agent key directory to those it trusts, or renamed it. */
 export interface AgentDirectoryAdded {
   organization_id: string
   /** Host of the directory, in lower case and punycode, with the port unless it is 443. */
@@ -675,7 +675,7 @@ export interface OrganizationDataExpired {
   expired_at: number
 }
 
-/** An organization's data policy was changed: what is recorded about visitors, and for how long. The event has the whole policy. Shortened addresses are IPv4 /24 and IPv6 /48. */
+/** An organization's data policy was changed, which controls what is recorded about visitors and for how long. The event contains the full policy. Addresses are shortened to IPv4 /24 and IPv6 /48. */
 export interface OrganizationDataPolicyChanged {
   organization_id: string
   /** Days to keep sessions. 0: forever; null: the operator's default. */
@@ -696,7 +696,7 @@ export interface OrganizationDataPolicyChanged {
 /** A scoring model was scheduled to take effect. The newest change in effect applies, so a later event can replace one that is still scheduled. */
 export interface ScoringModelChanged {
   event_id: string
-  /** Organization that the model applies to; null: all organizations without their own model. */
+  /** Organization to which the model applies; null: all organizations without their own model. */
   organization_id: null | string
   /** Model id in the release that wrote the event; null if the organization no longer has its own model. */
   model_id: null | string
@@ -729,7 +729,7 @@ export interface ClientUserCleared {
 
 export type MarkLabel = 'human' | 'bot' | 'fraud' | 'legitimate'
 
-/** The customer labeled a session. A mark can have up to 1,000 sessions, with one event for each. */
+/** The customer labeled a session. A mark can cover up to 1,000 sessions, with one event for each. */
 export interface SessionMarked {
   session_id: string
   organization_id: string
@@ -1049,11 +1049,11 @@ export interface WithheldPart {
 }
 
 export interface SessionEvidence {
-  /** Sources that were consulted. */
+  /** Data sources that were consulted. */
   sources: string[]
   /** Members that are false, clean or empty only because no source was consulted. */
   unchecked: string[]
-  /** Members that the SDK always sends, but that are absent. */
+  /** Absent members that the SDK always sends. */
   missing: string[]
   /** Absent parts of the snapshot with the reason: blocked, unsupported or late. */
   withheld: WithheldPart[]
@@ -1399,7 +1399,7 @@ export interface SessionAgent {
 
 export type AttestationStatus = 'unverified' | 'valid' | 'invalid'
 
-/** App on one device, including this attestation. */
+/** Installation of the app on a device, with this attestation included. */
 export interface AttestedDevice {
   id: string
   /** Public key for App Attest: SPKI, DER, base64. */
@@ -1426,7 +1426,7 @@ export interface SessionAttestation {
   device: null | AttestedDevice
 }
 
-/** A decision about a session. It has everything in the session's detail, so consumers need no other topic. */
+/** A decision about a session. It contains the full session detail, so consumers need no other topic. */
 export interface SessionScored {
   /** Decision (evt_...). Deterministic, so a retry has the same id. */
   event_id: string
@@ -1666,7 +1666,7 @@ export interface WebhookEndpointSecretRotated {
   previous_expires_at: number
 }
 
-/** The subscriptions of the endpoint changed. The event has all of them. */
+/** The subscriptions of the endpoint changed. The event contains all of them. */
 export interface WebhookEndpointSubscriptionsChanged {
   organization_id: string
   endpoint_id: string
@@ -2000,7 +2000,7 @@ export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventType
   WebhookRedeliveryRequested: ({ event_id }) => event_id,
 }
 
-/** The session, or Gate session, whose data key encrypts what an event says about a person. */
+/** Functions that return the session or Gate session whose data key encrypts an event. */
 export const dataKeySubjects = {
   AgentLookedUp: ({ session_id }) => session_id,
   BatchReceived: ({ session_id }) => session_id,

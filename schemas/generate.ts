@@ -34,16 +34,16 @@ interface AvroRecord {
   fields: AvroField[]
 }
 interface EventSchema extends AvroRecord {
-  /** Field or fields of the key; the values of several are joined by a slash. */
+  /** Field or fields of the key. Values of several fields are joined with a slash. */
   partition_key: string | string[] | { field: string; if_null: string }
-  /** Field with the session or Gate session whose data key encrypts the event; null for events about neither. */
+  /** Field that names the session or Gate session whose data key encrypts the event; null if there is none. */
   data_key_subject: string | { field: string; if: string; is: string[] } | null
 }
 interface AvroField {
   name: string
   type: AvroType
   default?: unknown
-  /** Null only while the personal members are encrypted; a decrypted event has a value. */
+  /** Set if the field is null only while the event is encrypted. */
   null_if?: 'sealed'
   doc?: string
 }
@@ -55,10 +55,10 @@ export interface SchemaFile {
   schema: EventSchema
 }
 
-/** Returns all event schemas, grouped by event, oldest version first. */
+/** Reads all event schemas. Versions of an event are adjacent, oldest first. */
 export const readSchemaFiles = (): SchemaFile[] => schemasIn(topicFolders)
 
-/** Returns the schemas of the facts topic, a published copy of session rows. Oldest version first. */
+/** Reads the schemas of the facts topic, which publishes copies of session rows, oldest version first. */
 export const readFactsSchemas = (): SchemaFile[] => schemasIn(['facts'])
 
 function schemasIn(folders: readonly string[]): SchemaFile[] {
@@ -82,6 +82,7 @@ function schemasIn(folders: readonly string[]): SchemaFile[] {
   )
 }
 
+/** Returns the committed ids, and the next free ids for new schemas. */
 export function assignIds(
   files: SchemaFile[],
   committed: Record<string, number>,
@@ -92,7 +93,7 @@ export function assignIds(
   return ids
 }
 
-/** Returns the schema of decrypted events, whose `null_if: sealed` fields are not nullable. */
+/** Returns the schema of decrypted events, in which fields with `null_if: sealed` are not nullable. */
 export function openedSchema(schema: AvroRecord): AvroRecord {
   return { ...schema, fields: schema.fields.map(openedField) }
 }
@@ -118,7 +119,7 @@ const primitives: Record<string, string> = {
   null: 'null',
 }
 
-// Returns the TypeScript type, and adds the declarations of named types to `declarations`.
+// Returns the TypeScript type. Adds declarations of named types to `declarations`.
 function typeOf(type: AvroType, declarations: Map<string, string>): string {
   if (typeof type === 'string') return primitives[type] ?? type
   if (Array.isArray(type)) return type.map((branch) => typeOf(branch, declarations)).join(' | ')
@@ -151,7 +152,7 @@ function declare(declarations: Map<string, string>, name: string, code: string):
 }
 
 function recordDeclaration(record: AvroRecord, declarations: Map<string, string>): string {
-  // `sealed` is internal to the codec.
+  // Only the codec uses `sealed`.
   const visible = record.fields.filter(({ name }) => name !== 'sealed')
   const fields = visible.map((field) => {
     const doc = field.doc ? `  /** ${field.doc} */\n` : ''
@@ -163,7 +164,7 @@ function recordDeclaration(record: AvroRecord, declarations: Map<string, string>
 
 const causeFields = ['actor', 'request_id']
 
-// The cause is a separate type, because it is added when the event is appended.
+// Excludes the cause, which is added when the event is appended.
 function withoutCause({ fields, ...schema }: AvroRecord): AvroRecord {
   return { ...schema, fields: fields.filter(({ name }) => !causeFields.includes(name)) }
 }
@@ -201,7 +202,7 @@ export function generateTypes(files: SchemaFile[]): string {
     `export interface EventTypes {\n${newest.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
     `export const eventTopics = {\n${byName(topicOf)}} as const\n`,
     `export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string } = {\n${byName(partitionKey)}}\n`,
-    `/** The session, or Gate session, whose data key encrypts what an event says about a person. */\nexport const dataKeySubjects = {\n${byName(dataKeySubject)}} satisfies { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string | null }\n`,
+    `/** Functions that return the session or Gate session whose data key encrypts an event. */\nexport const dataKeySubjects = {\n${byName(dataKeySubject)}} satisfies { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string | null }\n`,
   ].join('\n')
 }
 

@@ -1,67 +1,67 @@
 /**
- * Parser for untrusted JSON. A value of the wrong type or size becomes "not observed" (null, empty or 0), and the rest
- * is kept. Unknown members are dropped. It never throws, and checks sizes before contents, so that a hostile value
- * costs no more than an honest one.
+ * Parser for untrusted JSON that never throws. Replaces a value of the wrong type or size with null, an empty list or
+ * 0, keeps the rest and drops unknown members. Sizes are checked first, so that a hostile value costs no more than
+ * another.
  */
-export interface Lenient<T> {
+export interface LenientParser<T> {
   parse(value: unknown): T
-  /** Type in words, for the docs; for an object, by member. */
-  form: Form
+  /** Type as shown in the docs; for an object, by member. */
+  docType: DocType
 }
 
-export type Form = string | { [member: string]: Form }
+export type DocType = string | { [member: string]: DocType }
 
-const formText = (form: Form): string =>
-  typeof form === 'string' ? form : `{ ${Object.keys(form).join(', ')} }`
+const docTypeText = (docType: DocType): string =>
+  typeof docType === 'string' ? docType : `{ ${Object.keys(docType).join(', ')} }`
 
-export type Read<L> = L extends Lenient<infer T> ? T : never
+export type ParsedBy<L> = L extends LenientParser<infer T> ? T : never
 
-export function stringUpTo(max: number): Lenient<string | null> {
+export function stringUpTo(max: number): LenientParser<string | null> {
   return {
-    form: `text of ${max}`,
+    docType: `text of ${max}`,
     parse: (value) =>
       typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null,
   }
 }
 
-export const bool: Lenient<boolean | null> = {
-  form: 'boolean',
+export const bool: LenientParser<boolean | null> = {
+  docType: 'boolean',
   parse: (value) => (typeof value === 'boolean' ? value : null),
 }
 
-export const number: Lenient<number | null> = {
-  form: 'number',
+export const number: LenientParser<number | null> = {
+  docType: 'number',
   parse: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : null),
 }
 
-export const size: Lenient<number | null> = {
-  form: 'size',
+export const size: LenientParser<number | null> = {
+  docType: 'size',
   parse: (value) =>
     typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null,
 }
 
-export const count: Lenient<number | null> = {
-  form: 'count',
+export const count: LenientParser<number | null> = {
+  docType: 'count',
   parse: (value) => (isCount(value) ? value : null),
 }
 
-export const countOrZero: Lenient<number> = {
-  form: 'count',
+export const countOrZero: LenientParser<number> = {
+  docType: 'count',
   parse: (value) => (isCount(value) ? value : 0),
 }
 
 export function either<A, B>(
-  first: Lenient<A | null>,
-  second: Lenient<B | null>,
-): Lenient<A | B | null> {
-  const form = `${formText(first.form)} or ${formText(second.form)}`
-  return { form, parse: (value) => first.parse(value) ?? second.parse(value) }
+  first: LenientParser<A | null>,
+  second: LenientParser<B | null>,
+): LenientParser<A | B | null> {
+  const docType = `${docTypeText(first.docType)} or ${docTypeText(second.docType)}`
+  return { docType, parse: (value) => first.parse(value) ?? second.parse(value) }
 }
 
-/** Parses a list of at most `max` items; empty if it is longer or an item is invalid. */
-export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
+/** Parses a list of at most `max` items. Returns an empty list if it is longer or an item is invalid. */
+export function listUpTo<T>(item: LenientParser<T | null>, max: number): LenientParser<T[]> {
   return {
-    form: `up to ${max}: ${formText(item.form)}`,
+    docType: `up to ${max}: ${docTypeText(item.docType)}`,
     parse(value) {
       if (!Array.isArray(value) || value.length > max) return []
       const items = value.map((element) => item.parse(element)).filter((parsed) => parsed !== null)
@@ -71,10 +71,13 @@ export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> 
 }
 
 /** Parses like `listUpTo`, but returns null for an invalid list. */
-export function listOrNull<T>(item: Lenient<T | null>, max: number): Lenient<T[] | null> {
+export function listOrNull<T>(
+  item: LenientParser<T | null>,
+  max: number,
+): LenientParser<T[] | null> {
   const list = listUpTo(item, max)
   return {
-    form: list.form,
+    docType: list.docType,
     parse(value) {
       const items = list.parse(value)
       return Array.isArray(value) && value.length === items.length ? items : null
@@ -82,10 +85,10 @@ export function listOrNull<T>(item: Lenient<T | null>, max: number): Lenient<T[]
   }
 }
 
-/** Parses counts by short names; empty if there are more than `max` or one is invalid. */
-export function counts(max: number): Lenient<Record<string, number>> {
+/** Parses counts by name. Returns an empty object if there are more than `max`, or a name or count is invalid. */
+export function counts(max: number): LenientParser<Record<string, number>> {
   return {
-    form: `up to ${max} counts by name`,
+    docType: `up to ${max} counts by name`,
     parse(value) {
       const entries = isObject(value) ? Object.entries(value) : []
       if (entries.length > max) return {}
@@ -99,26 +102,26 @@ export function counts(max: number): Lenient<Record<string, number>> {
   }
 }
 
-/** Parses an object with these members. Anything else is parsed like `{}`. */
-export function group<S extends Record<string, Lenient<unknown>>>(
+/** Parses an object with these members. Any other value is parsed like `{}`. */
+export function group<S extends Record<string, LenientParser<unknown>>>(
   members: S,
-): Lenient<{ [K in keyof S]: Read<S[K]> }> {
+): LenientParser<{ [K in keyof S]: ParsedBy<S[K]> }> {
   const entries = Object.entries(members)
   return {
-    form: Object.fromEntries(entries.map(([name, { form }]) => [name, form])),
+    docType: Object.fromEntries(entries.map(([name, { docType }]) => [name, docType])),
     parse(value) {
       const source = isObject(value) ? value : {}
       const parsed: Record<string, unknown> = {}
       for (const [name, member] of entries) parsed[name] = member.parse(source[name])
       // The cast is safe: each member of S was parsed by its own parser.
-      return parsed as { [K in keyof S]: Read<S[K]> }
+      return parsed as { [K in keyof S]: ParsedBy<S[K]> }
     },
   }
 }
 
-/** Parses an object, or returns null for anything else. */
-export function optional<T>(inner: Lenient<T>): Lenient<T | null> {
-  return { form: inner.form, parse: (value) => (isObject(value) ? inner.parse(value) : null) }
+/** Parses an object. Returns null for any other value. */
+export function optional<T>(inner: LenientParser<T>): LenientParser<T | null> {
+  return { docType: inner.docType, parse: (value) => (isObject(value) ? inner.parse(value) : null) }
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

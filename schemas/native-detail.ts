@@ -3,17 +3,17 @@ import {
   count,
   group,
   isObject,
-  type Lenient,
+  type LenientParser,
   listOrNull,
   listUpTo,
   number,
   stringUpTo,
 } from './lenient.ts'
 
-// Details that an app can report in addition to its flags: the evidence for them, and sensor readings. All unverified.
-// Each member is declared here once, with its form and the meaning that the docs show.
+// Unverified details that an app can report in addition to its flags: evidence for the flags, and sensor readings.
 
-type Members = Record<string, readonly [form: Lenient<unknown>, meaning: string]>
+/** Parser of each member, and its meaning for the docs. */
+type Members = Record<string, readonly [parser: LenientParser<unknown>, meaning: string]>
 
 const text = stringUpTo(200)
 const names = listUpTo(text, 32)
@@ -91,16 +91,16 @@ const parts = {
 } as const satisfies Record<string, Members>
 
 const upToThree = listOrNull(number, 3)
-const vector: Lenient<number[] | null> = {
-  form: '3 numbers',
+const vector: LenientParser<number[] | null> = {
+  docType: '3 numbers',
   parse(value) {
     const numbers = upToThree.parse(value)
     return numbers?.length === 3 ? numbers : null
   },
 }
 
-const axes: Lenient<{ bias: number[]; noise: number[] } | null> = {
-  form: '{ bias, noise }, each 3 numbers',
+const axes: LenientParser<{ bias: number[]; noise: number[] } | null> = {
+  docType: '{ bias, noise }, each 3 numbers',
   parse(value) {
     if (!isObject(value)) return null
     const [bias, noise] = [vector.parse(value.bias), vector.parse(value.noise)]
@@ -115,28 +115,28 @@ const motion = {
   mag: [axes, 'mean and standard deviation of the magnetometer at rest per axis, µT'],
 } as const satisfies Members
 
-type Forms<M extends Members> = { [K in keyof M]: M[K][0] }
+type Parsers<M extends Members> = { [K in keyof M]: M[K][0] }
 
-// The cast is safe: each member of M is mapped to its own form.
-const formsOf = <M extends Members>(members: M) =>
-  Object.fromEntries(Object.entries(members).map(([name, [form]]) => [name, form])) as Forms<M>
+// The cast is safe: each member of M is mapped to its own parser.
+const parsersOf = <M extends Members>(members: M) =>
+  Object.fromEntries(Object.entries(members).map(([key, [parser]]) => [key, parser])) as Parsers<M>
 
-/** Schema of `native.integrity` in the snapshot. Parsing `{}` gives the value of an app that reports none of it. */
+/** Schema of `native.integrity` in the snapshot. */
 export const nativeIntegritySchema = group({
-  jailbreak_or_root: group(formsOf(parts.jailbreak_or_root)),
-  hooks: group(formsOf(parts.hooks)),
-  debugger: group(formsOf(parts.debugger)),
-  code_signing: group(formsOf(parts.code_signing)),
-  simulator_or_emulator: group(formsOf(parts.simulator_or_emulator)),
-  debug_posture: group(formsOf(parts.debug_posture)),
-  hardware_claims_mismatch: group(formsOf(parts.hardware_claims_mismatch)),
-  sim_posture: group(formsOf(parts.sim_posture)),
-  app_provenance: group(formsOf(parts.app_provenance)),
+  jailbreak_or_root: group(parsersOf(parts.jailbreak_or_root)),
+  hooks: group(parsersOf(parts.hooks)),
+  debugger: group(parsersOf(parts.debugger)),
+  code_signing: group(parsersOf(parts.code_signing)),
+  simulator_or_emulator: group(parsersOf(parts.simulator_or_emulator)),
+  debug_posture: group(parsersOf(parts.debug_posture)),
+  hardware_claims_mismatch: group(parsersOf(parts.hardware_claims_mismatch)),
+  sim_posture: group(parsersOf(parts.sim_posture)),
+  app_provenance: group(parsersOf(parts.app_provenance)),
 })
 /** Schema of `native.motion` in the snapshot. */
-export const nativeMotionSchema = group(formsOf(motion))
+export const nativeMotionSchema = group(parsersOf(motion))
 
-/** Members for the tables of docs/reference/observations.md, by path of the group within `native`. */
+/** Members of each group for docs/reference/observations.md, by path within `native`. */
 export const nativeDetail: Record<string, Members> = {
   ...Object.fromEntries(
     Object.entries(parts).map(([name, members]) => [`integrity.${name}`, members]),

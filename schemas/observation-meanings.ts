@@ -4,8 +4,8 @@ type Meanings<Groups> = {
   [G in keyof Groups]: { [Member in keyof NonNullable<Groups[G]>]: string }
 }
 
-// Meaning of each observation, with its unit and how the browser SDK obtains it. `npm run schemas` writes them to
-// docs/reference/observations.md. Other clients send the closest equivalent or omit the member.
+// Meaning of each observation in the docs: its unit, and the source in a browser. Other clients send the closest
+// equivalent or omit the member.
 
 const realm = {
   available: 'true if the context could be read',
@@ -96,11 +96,11 @@ export const snapshotMeanings: Meanings<Snapshot> = {
       'examined primitives that are not native, such as `JSON.stringify`, `frame.JSON.stringify` (in a fresh frame) and `worker.navigator.platform` (in a worker)',
     realm_differences:
       'values in a fresh frame or a worker that differ from the page, such as `frame.userAgent` and `worker.languages`',
-    realm_available: 'true if a fresh frame could be opened to get primitives',
+    realm_available: 'true if a fresh frame could be opened to get unmodified primitives',
     navigator_own_properties:
       '`Object.getOwnPropertyNames(navigator)`; empty in an unmodified browser',
     iframe_srcdoc_proxy:
-      'true if a frame outside the document has a window, as when a tool fakes it',
+      'true if a frame outside the document has a window, which only a fake one has',
     chrome_runtime_faked:
       'true if `chrome.runtime.sendMessage` or `connect` is fake; null without `window.chrome`',
     webgl_parameter_mismatch:
@@ -149,7 +149,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     shading_language_version: '`SHADING_LANGUAGE_VERSION`',
     parameters_hash: 'hash of the limits and capabilities from `getParameter`, with their names',
     extensions_hash: 'hash of `getSupportedExtensions()`, in its order',
-    extension_parameters_hash: 'hash of these limits for all extensions',
+    extension_parameters_hash: 'hash of the same for all extensions',
     shader_precision_hash: 'hash of the range and precision of each number type in both shaders',
   },
   webgpu: {
@@ -167,13 +167,13 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     voice_count: 'number of voices in `speechSynthesis.getVoices()`',
     local_voice_count: 'number of those voices that need no network (`localService`)',
     default_voice_lang: 'language of the default voice, a BCP 47 tag',
-    noise_detected: 'true if two ways of reading the samples return different values',
+    noise_detected: 'true if reading the samples in two ways returns different values',
   },
   fonts: {
     detected_count: 'number of tested fonts that are installed',
     tested_count: 'number of tested fonts',
     detected:
-      'names of the installed fonts, detected because text has another width than with a generic font',
+      'names of the tested fonts that are installed: text has a different width than in a generic font',
     enumeration_hash: 'hash of these names',
     metrics_hash: 'hash of the width, ascent and descent of a text in the generic fonts',
     preferences_hash:
@@ -204,8 +204,8 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     architecture: 'processor architecture, such as `arm64`',
     install_id: 'random id that the app generated at installation',
     bundle_id: 'bundle identifier or package name of the app',
-    app_version: 'version shown to people',
-    app_build: 'build number',
+    app_version: 'version of the app that users see',
+    app_build: 'build number of the app',
     carrier_name: 'name of the mobile network operator',
     country_iso: 'country of the mobile network operator, two letters',
     install_time_epoch_ms: 'time of installation, epoch milliseconds',
@@ -219,7 +219,7 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     hooks: 'true if code in the process was replaced, for example by Frida',
     debugger: 'true if a debugger is attached',
     simulator_or_emulator: 'true if the app runs in a simulator or emulator',
-    code_signing_invalid: 'true if the app differs from what was signed',
+    code_signing_invalid: 'true if the app was changed after it was signed',
     integrity: 'evidence for these flags, in groups (below)',
     motion: 'sensor readings of the device at rest (below)',
   },
@@ -237,7 +237,7 @@ const channel = (events: string) => ({ events, ...timing })
 
 export const behaviorMeanings: Meanings<Behavior> = {
   mouse: {
-    ...channel('`pointermove`, and `click` by a pointer, without touches'),
+    ...channel('`pointermove` events, and `click` events by a pointer, except touches'),
     moves: '`pointermove` events',
     clicks: '`click` events by a pointer, not by a key, a label or assistive technology',
     activations: 'genuine clicks by any means: pointer, finger, key, label or screen reader',
@@ -302,7 +302,7 @@ export const behaviorMeanings: Meanings<Behavior> = {
   },
   form: {
     ...channel('`focusin`, `input` of text fields, `change`, `submit`'),
-    focuses: 'fields that got the focus',
+    focuses: 'times that a field got the focus',
     changes: '`change` events',
     submits: '`submit` events',
     silent_changes:
@@ -310,7 +310,7 @@ export const behaviorMeanings: Meanings<Behavior> = {
     inserted: 'silent changes that are genuine and insert two or more characters at once',
     autofills: "inputs by the browser's own autofill",
     uncaused_focuses:
-      'fields that got the focus with no genuine input or return to the window in the preceding second',
+      'times that a field got the focus with no genuine input or return to the window in the preceding second',
     unfocused_inputs:
       "inputs to a text field without the focus, except by the browser's own autofill",
     time_to_submit_ms:

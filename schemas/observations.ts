@@ -6,21 +6,21 @@ import {
   either,
   group,
   isObject,
-  type Lenient,
+  type LenientParser,
   listUpTo,
   number,
   optional,
-  type Read,
+  type ParsedBy,
   size,
   stringUpTo,
 } from './lenient.ts'
 import { nativeIntegritySchema, nativeMotionSchema } from './native-detail.ts'
 
-// Observations that a client can send in a batch, with all names, types and bounds. Texts have no U+0000, which
-// Postgres cannot store, and counts fit an Avro int: a single other value would stop every reader of the event.
-const text = { ...stringUpTo(512), form: 'text' }
+// Observations that a client can send. Texts have no U+0000, which Postgres cannot store, and counts fit an Avro int;
+// other values would stop every consumer of the event.
+const text = { ...stringUpTo(512), docType: 'text' }
 const longText = stringUpTo(2048)
-const hash = { ...either(stringUpTo(128), number), form: 'hash' }
+const hash = { ...either(stringUpTo(128), number), docType: 'hash' }
 const texts = listUpTo(stringUpTo(200), 100)
 
 const navigator = group({
@@ -75,7 +75,7 @@ const environment = group({
 const automation = group({
   webdriver: bool,
   webdriver_iframe: bool,
-  /** null = the worker could not be read, which is not evidence. */
+  /** null if the worker could not be read. */
   webdriver_worker: bool,
   webdriver_own_property: bool,
   globals: texts,
@@ -87,7 +87,7 @@ const automation = group({
 })
 
 const tamper = group({
-  /** Number of examined functions; with 0, empty lists mean nothing. */
+  /** Number of examined functions. If 0, empty lists prove nothing. */
   examined: count,
   patched_functions: texts,
   foreign_primitives: texts,
@@ -191,8 +191,8 @@ const media = group({
   topology_hash: hash,
 })
 
-const engineAnswer: Lenient<{ id: number; answer: string } | null> = {
-  form: '{ id, answer }',
+const engineAnswer: LenientParser<{ id: number; answer: string } | null> = {
+  docType: '{ id, answer }',
   parse: (value) =>
     isObject(value) &&
     Number.isSafeInteger(value.id) &&
@@ -239,7 +239,7 @@ const native = group({
   motion: optional(nativeMotionSchema),
 })
 
-// Enumerated, so that a client cannot send arbitrary text.
+// Enumerated, so that clients cannot send arbitrary text.
 export const withheldGroups = ['worker', 'iframe', 'webgl', 'canvas', 'fonts', 'audio'] as const
 export const withheldReasons = ['blocked', 'unsupported', 'late'] as const
 export interface Withheld {
@@ -247,8 +247,8 @@ export interface Withheld {
   reason: (typeof withheldReasons)[number]
 }
 
-const withheld: Lenient<Withheld | null> = {
-  form: '{ group, reason }',
+const withheld: LenientParser<Withheld | null> = {
+  docType: '{ group, reason }',
   parse(value) {
     if (!isObject(value)) return null
     const group = withheldGroups.find((name) => name === value.group)
@@ -308,7 +308,7 @@ export const behaviorSchema = group({
     instant_presses: countOrZero,
     pressureless: countOrZero,
     jumps: countOrZero,
-    /** Path length over distance, 1 = a straight line; mean over movements. */
+    /** Path length divided by distance, 1 for a straight line; mean over movements. */
     straightness: number,
     speed_std: number,
   }),
@@ -369,11 +369,11 @@ export interface SentAttestation {
   data: string
 }
 
-// Apple's data has about 8,000 characters, Google's fewer.
+// Maximum characters. Apple's data has about 8,000, Google's fewer.
 const attestationLimits = { key_id: 128, data: 16_384 }
 
-const attestationSchema: Lenient<SentAttestation | null> = {
-  form: '{ type, key_id, data }',
+const attestationSchema: LenientParser<SentAttestation | null> = {
+  docType: '{ type, key_id, data }',
   parse(value) {
     if (!isObject(value)) return null
     const type = attestationTypes.find((name) => name === value.type)
@@ -383,8 +383,8 @@ const attestationSchema: Lenient<SentAttestation | null> = {
   },
 }
 
-export type Snapshot = Read<typeof snapshotSchema>
-export type Behavior = Read<typeof behaviorSchema>
+export type Snapshot = ParsedBy<typeof snapshotSchema>
+export type Behavior = ParsedBy<typeof behaviorSchema>
 
 export interface Observations {
   version: 1
@@ -392,9 +392,9 @@ export interface Observations {
   elapsed_ms: number | null
   snapshot?: Snapshot | undefined
   behavior?: Behavior | undefined
-  /** Answers to the questions in the response to the document's first batch, sent in the next body. */
+  /** Answers to the questions in the response to the document's first batch. */
   engine_answers?: Snapshot['proofs']['engine_answers'] | undefined
-  /** Only in a hand-off: SHA-256, in lower-case hex, of the text that the site binds its request to. */
+  /** Only in a hand-off: lowercase hex SHA-256 of the text to which the site binds its request. */
   binding?: string | undefined
   /** Only from apps, in any body. */
   attestation?: SentAttestation | undefined
@@ -402,14 +402,14 @@ export interface Observations {
 
 const sha256Hex = /^[0-9a-f]{64}$/
 
-/** Throws if the version is not 1; lenient otherwise. */
-export const observationsSchema: Lenient<Observations> = {
-  form: {
+/** Unlike other lenient parsers, throws if the version is not 1. */
+export const observationsSchema: LenientParser<Observations> = {
+  docType: {
     version: '1',
-    elapsed_ms: number.form,
-    snapshot: snapshotSchema.form,
-    behavior: behaviorSchema.form,
-    engine_answers: engineAnswers.form,
+    elapsed_ms: number.docType,
+    snapshot: snapshotSchema.docType,
+    behavior: behaviorSchema.docType,
+    engine_answers: engineAnswers.docType,
   },
   parse(value) {
     if (!isObject(value) || value.version !== 1) throw new Error('observations must have version 1')
@@ -427,7 +427,7 @@ export const observationsSchema: Lenient<Observations> = {
   },
 }
 
-/** Snapshot as sent by clients: every member is optional. */
+/** Snapshot as clients send it, with optional members. */
 export type SentSnapshot = {
   [G in keyof Snapshot]?: Partial<NonNullable<Snapshot[G]>> | Extract<Snapshot[G], null>
 }

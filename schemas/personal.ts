@@ -1,9 +1,9 @@
 import type { EventTypes } from './events.ts'
 
 /**
- * Personal fields by event, including every field that a client can fill with text of its choice. They are encrypted
- * with the data key of the session or Gate session. All other fields stay readable after the key is deleted, so that
- * read models can always be rebuilt.
+ * Personal fields by event, including every field that a client can fill with arbitrary text. They are encrypted with
+ * the data key of the session or Gate session. Other fields stay readable after the key is deleted, so that read models
+ * can be rebuilt.
  */
 export const personalFields = {
   SessionOpened: ['sdk_name', 'sdk_version', 'continuity_ids', 'continuity_id'],
@@ -59,7 +59,7 @@ export const personalFields = {
   WebhookDeliveryAttempted: ['response_body'],
 } as const satisfies { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
 
-/** Members of personal records that are not encrypted, because later decisions refer to them. */
+/** Unencrypted members of personal records, which later decisions refer to. */
 export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> =
   {
     SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },

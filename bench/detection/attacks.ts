@@ -1,4 +1,4 @@
-/** A kind of forger, by what it knows and owns. The report shows the cost of each. */
+/** Class of forgers by their knowledge and resources. The report shows the cost of each. */
 export type AttackClass =
   | 'junk'
   | 'repository'
@@ -39,13 +39,13 @@ export const attackClasses: Record<AttackClass, { title: string; cost: string }>
   },
 }
 
-/** The class, claim and means that a forged session stands for. */
+/** Class, claimed browser and means of a forged session. */
 export interface Attack {
   class: AttackClass
   claim: string
-  /** The deployment has been taught the claimed engine. */
+  /** True if the deployment has learned the claimed engine. */
   isTaught: boolean
   hasInput: boolean
-  /** Its answers have the form of the claimed engine's. */
+  /** True if the answers have the format of the claimed engine. */
   isPlausible: boolean
 }

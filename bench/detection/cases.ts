@@ -13,12 +13,12 @@ import type { Judgement, Tidegate } from './tidegate.ts'
  */
 export type Kind = 'loading' | 'acting' | Exclude<Case['kind'], 'automation'>
 
-/** What a case is given: a fresh folder, a page of its own, a seed, and an end. */
+/** Environment of a case: a fresh folder, its own page, a seed, and an end. */
 export interface Stage {
-  /** Of the case. */
+  /** Name of the case. */
   name: string
   visit: Visit
-  /** For its profile; removed afterwards. */
+  /** Folder for the profile; removed afterwards. */
   folder: string
   desktop: Desktop
   tidegate: Tidegate
@@ -30,7 +30,7 @@ export interface Stage {
   oracle(browser: OracleBrowser): Promise<AnswerTable>
 }
 
-/** A moment at which a session was judged. */
+/** Judgement of a session at a phase. */
 export interface Outcome extends Judgement {
   phase: Phase
   sessionId: string
@@ -44,15 +44,15 @@ export interface Case {
   name: string
   kind: 'automation' | 'evasion' | 'forgery' | 'informed' | 'informed-fresh' | 'forger' | 'person'
 
-  /** On a server that has learned nothing. */
+  /** True if the server has learned nothing. */
   isFresh?: boolean
   attack?: Attack
   family: string
   framework: string
   version: string
-  /** It takes so little of the machine that several may run beside each other, each with a desktop of its own. */
+  /** True if the case uses so little CPU that several can run concurrently, each with its own desktop. */
   isSlow?: boolean
-  /** Says what a later moment was that never came, by throwing after the ones that did. */
+  /** Reports each outcome. Throws if a later phase failed. */
   run(stage: Stage, onOutcome: (outcome: Outcome) => void): Promise<void>
 }
 

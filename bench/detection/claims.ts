@@ -24,7 +24,7 @@ const samsung =
 /** Device families that forgers claim. */
 export const claims: Record<string, DeviceFamily> = {
   iphone,
-  // Safari of an iPad asks for desktop pages, and says that it is on a Mac.
+  // Safari on an iPad requests desktop pages and claims to run on a Mac.
   ipad: { ...safari, mobile: true, screens: [[820, 1180, 2]] },
   'mac-safari': safari,
   'ios-web-view': { ...iphone, userAgent: webView },

@@ -7,7 +7,7 @@ import { type Person, visitBy } from './visit.ts'
 
 type Driven = Person & { framework: string }
 
-/** Programs that drive a browser which nothing is attached to. The last one's hand is the one of people here. */
+/** Programs that drive a browser from outside. The last one uses the same input as people here. */
 const driven: Driven[] = [
   {
     name: 'extension-driven',

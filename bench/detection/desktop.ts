@@ -15,13 +15,13 @@ export interface Rectangle {
   height: number
 }
 
-/** A screen of 1920x1080 without a monitor, with a window manager. */
+/** Virtual screen of 1920x1080 with a window manager. */
 export interface Desktop {
-  /** What a program needs to open its windows there. */
+  /** Environment variables with which a program opens its windows there. */
   env: Record<string, string>
-  /** Runs xdotool with these words. */
+  /** Runs xdotool with these arguments. */
   input(words: string[], signal: AbortSignal): Promise<void>
-  /** The newest visible window of these classes; undefined where there is none. */
+  /** Returns the largest visible window of the class; undefined if there is none. */
   window(windowClass: string): Promise<Rectangle | undefined>
   close(): Promise<void>
 }
@@ -42,14 +42,14 @@ const packages: Record<string, string> = {
   weston: 'weston',
 }
 
-/** Throws which packages are missing of all that cases may start, so that a run does not end with holes. */
+/** Throws with the missing packages of all programs that cases start, so that no run is incomplete. */
 export function findAllPrograms(): void {
   const missing = Object.keys(packages).filter((name) => !pathOf(name))
   const wanted = missing.map((name) => packages[name]).join(' ')
   if (wanted !== '') throw new Error(`missing: ${missing.join(', ')}; apt-get install ${wanted}`)
 }
 
-/** Throws which package is missing. */
+/** Returns the path of the program. Throws with the Debian package if it is missing. */
 export function findProgram(name: string): string {
   const found = pathOf(name)
   if (!found) throw new Error(`there is no ${name}: apt-get install ${packages[name] ?? name}`)
@@ -63,7 +63,7 @@ function pathOf(name: string): string | undefined {
 
 const virtual = () => [findProgram('Xvfb'), '-screen', '0', '1920x1080x24', '-nolisten', 'tcp']
 
-/** The command is that of an X server. */
+/** Opens a desktop. The arguments are the command of an X server. */
 export async function openDesktop([server = '', ...own] = virtual()): Promise<Desktop> {
   const xdotool = findProgram('xdotool')
   const args = ['-displayfd', '3', ...own]
@@ -80,7 +80,7 @@ export async function openDesktop([server = '', ...own] = virtual()): Promise<De
       const search = ['search', '--onlyvisible', '--class', windowClass]
       const found = await run(xdotool, search, options).catch(() => ({ stdout: '' }))
       const shapes = await Promise.all(found.stdout.split('\n').filter(Boolean).map(geometry))
-      // Browsers have small helper windows as well.
+      // Browsers also have small helper windows.
       return shapes.filter((shape) => shape !== undefined).sort((a, b) => b.width - a.width)[0]
     },
     async close() {
@@ -105,7 +105,7 @@ export async function openDesktop([server = '', ...own] = virtual()): Promise<De
     }
   }
 
-  /** What the window manager draws around a window, which xdotool counts twice in its position. */
+  /** Returns the size of the window manager's frame, which xdotool counts twice in a window's position. */
   async function frame(id: string): Promise<{ left: number; top: number }> {
     const said = await run(findProgram('xprop'), ['-id', id, '_NET_FRAME_EXTENTS'], options)
     const [left = 0, , top = 0] = said.stdout.match(/\d+/g)?.map(Number) ?? []

@@ -8,7 +8,7 @@ import { readResults } from './results.ts'
 
 export type Points = Record<string, number>
 
-/** Points that a signal of a strength may get: a strong one never decides alone, a weak one stays weak. */
+/** Allowed points per strength, so that a strong signal never decides alone and a weak one stays weak. */
 const bounds = { weak: [2, 16], moderate: [10, 38], strong: [40, 68] } as const
 
 const priors: Points = judgedByHand
@@ -19,13 +19,13 @@ const fitted = Object.entries(standardModel.signals).flatMap(
       : [],
 )
 
-/** Points as independent chances: -ln(1 - points / 100), which add up. */
+/** Converts points, as independent probabilities, to weights that add up. */
 const weightOf = (points: number) => -Math.log(1 - points / 100)
 const pointsOf = (weight: number) => Math.round(100 * (1 - Math.exp(-weight)))
 
-/** Of a session in which nothing fired. */
+/** Score, 0 to 1, of a session without signals. */
 const base = 0.02
-/** How dear it is to go away from what was judged by hand: a few cases move a weight a little. */
+/** Penalty for moving a weight away from its manual value, so that a few cases move it only a little. */
 const stiffness = 0.03
 const steps = 2000
 const rate = 0.02
@@ -37,8 +37,8 @@ interface Sample {
 }
 
 /**
- * Noisy-or regression (Pearl, 1988): the chance of a bot is 1 - exp(-sum of the weights that fired). Weights stay
- * within their strength, so that a risk signal never lowers risk. People and bots count alike, however many there are.
+ * Fits points by noisy-or regression (Pearl, 1988): the probability of a bot is 1 - exp(-sum of the fired weights).
+ * Weights stay within the bounds of their strength. People and bots have the same total weight.
  */
 export function fitPoints(rows: readonly JudgedRow[]): Points {
   const samples = samplesOf(rows)
@@ -59,8 +59,8 @@ export function fitPoints(rows: readonly JudgedRow[]): Points {
 }
 
 /**
- * Without sessions that one definitive signal decides: they say nothing about the others. Nor with forgeries that look
- * like people in everything: no points part them.
+ * Returns the samples to fit. Excludes sessions decided by a definitive signal, which say nothing about others, and
+ * forgeries that equal people in every signal.
  */
 function samplesOf(rows: readonly JudgedRow[]): Sample[] {
   const open = rows.filter(
@@ -91,7 +91,7 @@ function slopeOf(samples: Sample[], weights: ReadonlyMap<string, number>): Map<s
   return slope
 }
 
-/** The standard model with other points. */
+/** Returns the standard model with other points. */
 function modelWith(points: Points): ScoringModel {
   const signals = Object.entries(standardModel.signals).map(([slug, signal]) => [
     slug,
@@ -100,7 +100,7 @@ function modelWith(points: Points): ScoringModel {
   return { ...standardModel, signals: Object.fromEntries(signals) }
 }
 
-/** Each row as judged by weights that were fitted without its framework, and of people without their browser. */
+/** Cross-validates: judges each row by weights fitted without its framework or, for people, without their browser. */
 export function leftOut(rows: readonly JudgedRow[]): JudgedRow[] {
   const groupOf = ({ kind, family, framework }: JudgedRow) =>
     kind === 'person' ? `people ${family}` : framework
@@ -116,7 +116,7 @@ export function leftOut(rows: readonly JudgedRow[]): JudgedRow[] {
 
 const file = path.resolve(import.meta.dirname, '../../services/scoring/model/model.json')
 
-// A signal has one line, so that a difference of two models can be read.
+// Writes one line per signal, for readable diffs.
 function textOf(model: ScoringModel): string {
   const lines = (value: object) =>
     Object.entries(value).map(

@@ -1,4 +1,4 @@
-import type { HandoffAnswer } from '../../infra/wire/collect/client.ts'
+import type { HandoffResult } from '../../infra/wire/collect/client.ts'
 import { observationsSchema, type SentObservations } from '../../schemas/observations.ts'
 import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
@@ -6,7 +6,7 @@ import { type Answering, addressOf, sendForged, userAgent } from './forging.ts'
 
 interface Forgery {
   name: string
-  /** The bodies in their order; the last one asks for the result. */
+  /** Returns the bodies in order. The last one requests the result. */
   bodies(stage: Stage): Promise<SentObservations[]> | SentObservations[]
   answers: Answering
   times?: number
@@ -59,7 +59,7 @@ const forgeries: Forgery[] = [
   },
 ]
 
-// Until SDK 0.3 one of four was enough.
+// Before SDK 0.3, one of four surfaces was enough.
 function withOneSurface(body: SentObservations): SentObservations {
   if (!body.snapshot) return body
   const { canvas: _, fonts: __, audio: ___, ...snapshot } = body.snapshot
@@ -73,7 +73,7 @@ function sayingBlocked(body: SentObservations): SentObservations {
   return { ...body, snapshot: { ...body.snapshot, collection: { mode: 'full', withheld } } }
 }
 
-/** As a client may send them: partial groups, which the types of whole snapshots do not know. */
+/** Casts observations with partial groups, as clients may send them. */
 export const read = (observations: object): SentObservations =>
   JSON.parse(JSON.stringify(observations))
 
@@ -87,7 +87,7 @@ const fourValues = read({
 })
 const nativeOnWeb = read({ version: 1, elapsed_ms: 320, snapshot: { native: {} } })
 
-/** The first session of the traffic generator that is a Windows Chrome of a person. */
+/** Returns the first session of the traffic generator by a person with Chrome on Windows. */
 export function inventedVisit(seed: string): SentObservations[] {
   for (let index = 0; index < 1000; index++) {
     const { batches, closing, actor } = planSession(seed, index, { ...webOnlyMix, bots: 0 })
@@ -139,11 +139,11 @@ interface Forging {
   onOutcome: (outcome: Outcome) => void
 }
 
-/** Of a forgery that is sent several times the last one is judged. */
+/** Sends the forgery. If it is sent several times, only the last one is judged. */
 async function forge(forgery: Forgery, { stage, onOutcome }: Forging): Promise<void> {
   const bodies = await forgery.bodies(stage)
   const of = { answers: forgery.answers, address: addressOf(stage.seed), tidegate: stage.tidegate }
-  let last: HandoffAnswer | undefined
+  let last: HandoffResult | undefined
   for (let time = 0; time < (forgery.times ?? 1); time++) {
     last = await sendForged(bodies, of)
   }

@@ -15,23 +15,23 @@ import { read } from './forgeries.ts'
 import { type AnswerTable, addressOf, openForged, sendForged, visitForged } from './forging.ts'
 import type { OracleBrowser } from './oracle.ts'
 
-/** `copied`: of a person's visit, with each number changed by up to so many percent. */
+/** `copied`: input of a person's visit, with each number changed by up to this many percent. */
 type Input = 'none' | { copied: number }
 
-/** Makes the answers; a harvester comes from an address. */
+/** Creates the answers. `harvester`: IP address of the harvesting browser. */
 type TableOf = (stage: Stage, harvester: string) => AnswerTable | Promise<AnswerTable>
 
 interface Forger {
   class: AttackClass
-  /** Names it among others of its class. */
+  /** Name within its class. */
   way: string
   claim: string
   input: Input
   isFresh?: boolean
-  /** The snapshot of the recorded person, too, as it was. */
+  /** True to send the unchanged snapshot of the recorded person, too. */
   isReplay?: boolean
   table?: TableOf
-  /** Sessions, and the milliseconds between their starts. Each has an address of its own unless it is a mass run. */
+  /** Number of sessions, and the milliseconds between their starts. Each has its own address, except in a mass run. */
   sessions?: { count: number; everyMs: number }
   sharesAddress?: boolean
 }
@@ -48,7 +48,7 @@ const junk = {
 
 const oracle = (browser: OracleBrowser) => (stage: Stage) => stage.oracle(browser)
 
-/** Answers of a Chromium elsewhere to the questions of many documents. */
+/** Returns answers of a Chromium elsewhere to the questions of many documents. */
 const harvest =
   (count: number, questionsOf: typeof openForged): TableOf =>
   async ({ seed, tidegate, oracle }, address) => {
@@ -63,7 +63,7 @@ const harvest =
 const openings = harvest(100, openForged)
 const visits = harvest(30, visitForged)
 
-// With others between them, so that replays of one recording are not what is measured.
+// Other cases are in between, so that replays of one recording are not measured.
 const own = { copied: 30 }
 const inputs = [['load', 'none'] as const, ['input', own] as const]
 const deployments = [true, false]
@@ -211,7 +211,7 @@ async function forge(
   else await settled(indexes.map(session))
 }
 
-/** Throws what failed last, once all sessions have ended: a server may refuse some of a flood. */
+/** Waits for all sessions. Throws the last failure, because a server may reject some of a flood. */
 async function settled(sessions: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(sessions)).filter(({ status }) => status === 'rejected')
   const last = failed.at(-1)
@@ -248,7 +248,7 @@ function snapshotOf(claim: string, seed: string): Snapshot {
   return deviceSnapshot(family, createSeededRandom(seed, 'device'))
 }
 
-/** No phone could be recorded here: the numbers of a hand that fills in a form, as the SDK sums them up. */
+/** Returns simulated touch input of a person who fills in a form, because no phone could be recorded. */
 function touchesOf(seed: string): SentObservations[] {
   const random = createSeededRandom(seed, 'touches')
   return [1, 2].map((body) => {
@@ -270,7 +270,7 @@ interface Changing {
   random: SeededRandom
 }
 
-/** Changes each number of what hands did. The whole ones of a channel change alike, so that they still add up. */
+/** Changes the numbers of the input. Integers of a channel change by the same factor, so that they stay consistent. */
 function inputChanged(body: SentObservations, { input, random }: Changing): SentObservations {
   if (!body.behavior || input === 'none' || input.copied === 0) return body
   const factor = () => random.between(1 - input.copied / 100, 1 + input.copied / 100)

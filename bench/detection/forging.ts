@@ -3,7 +3,7 @@ import { deflateRawSync } from 'node:zlib'
 import {
   type CollectClient,
   createCollectClient,
-  type HandoffAnswer,
+  type HandoffResult,
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import { answerMac } from '../../infra/wire/collect/client-crypto.ts'
@@ -19,10 +19,10 @@ import { clientHints } from '../../services/cli/simulate/generate/headers.ts'
 import { answersOf } from '../recorded-answers.ts'
 import type { Tidegate } from './tidegate.ts'
 
-/** `echoed`: gives the texts of its own document back; `known`: looks its questions up in this repository. */
+/** `echoed`: returns texts of its own document. `known`: looks up answers in this repository. */
 export type Answering = 'none' | 'echoed' | 'known'
 
-/** Answers by question, which come before those of the repository: junk, a harvest, or an oracle's. */
+/** Answers by question that override those of the repository: junk, harvested, or from an oracle. */
 export type AnswerTable = (
   questions: EngineQuestion[],
 ) => ReadonlyMap<number, string> | Promise<ReadonlyMap<number, string>>
@@ -32,7 +32,7 @@ export const userAgent =
 
 const appAgent = 'Shop/4.2.0'
 
-/** An address of homes, which is another one for each seed. */
+/** Returns a residential IP address for the seed. */
 export function addressOf(seed: string): string {
   const [a = 0, b = 0, c = 0] = hash('sha256', seed, 'buffer')
   return `87.${128 + (a % 32)}.${b}.${c}`
@@ -40,11 +40,11 @@ export function addressOf(seed: string): string {
 
 interface Opening {
   tidegate: Pick<Tidegate, 'url' | 'keys'>
-  /** The client's, as a proxy names it. Default: this machine's. */
+  /** Client address sent as by a proxy. Default: this machine's. */
   address?: string | undefined
   /** Default: web. */
   platform?: Platform | undefined
-  /** Default: the one of the snapshot. */
+  /** Default: that of the snapshot. */
   userAgent?: string | undefined
 }
 
@@ -53,11 +53,11 @@ interface Sending extends Opening {
   table?: AnswerTable | undefined
 }
 
-/** A whole session by HTTP; of several bodies the last one asks for the result. */
+/** Sends a complete session over HTTP. The last body requests the result. */
 export async function sendForged(
   bodies: SentObservations[],
   { answers, table, ...sending }: Sending,
-): Promise<HandoffAnswer> {
+): Promise<HandoffResult> {
   const client = forgedClient(observationsSchema.parse(bodies[0]).snapshot ?? undefined, sending)
   const opened = await client.open()
   const looked = await table?.(opened.engineQuestions)
@@ -74,7 +74,7 @@ export async function sendForged(
   return client.requestResult(last)
 }
 
-/** For the body after the first: answers to the deployment's own questions. */
+/** Returns answers to private questions, for the body after the first. */
 async function ownAnswers(
   engineQuestions: EngineQuestion[],
   {
@@ -96,7 +96,7 @@ export async function openForged(snapshot: Snapshot, sending: Opening): Promise<
   return (await forgedClient(snapshot, sending).open()).engineQuestions
 }
 
-/** Opens a document, sends a snapshot and leaves. Returns all that was asked. */
+/** Opens a document, sends a snapshot and leaves. Returns all questions. */
 export async function visitForged(snapshot: Snapshot, sending: Opening): Promise<EngineQuestion[]> {
   const client = forgedClient(snapshot, sending)
   const opened = await client.open()

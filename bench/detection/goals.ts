@@ -5,9 +5,9 @@ import type { JudgedRow } from './measures.ts'
 export interface Goal {
   goal: string
   measured: string
-  /** Null where it is only reported, or where there are no rows. */
+  /** null if the goal is only reported, or there are no rows. */
   isMet: boolean | null
-  /** The report counts it by attack. */
+  /** True if the report counts it by attack. */
   isOfAttack?: true
 }
 
@@ -16,13 +16,13 @@ type Attacked = JudgedRow & { attack: NonNullable<JudgedRow['attack']> }
 export const attacksOf = (rows: JudgedRow[]): Attacked[] =>
   rows.flatMap((row) => (row.attack ? [{ ...row, attack: row.attack }] : []))
 
-// A page cannot tell these from a hand, or from an extension that people use.
+// A page cannot distinguish these from a person's input or an ordinary extension.
 const isHandLike = ({ framework }: JudgedRow) =>
   framework === 'xdotool' || framework === 'extension'
 const isEmulatedPhone = (row: JudgedRow) => row.kind !== 'person' && row.case.includes('-phone')
 const lies = (row: JudgedRow) => row.case.includes('user-agent-switcher')
 
-// Input that differs by more than copies do is no sign of a mass run.
+// Input that varies more than copies is not evidence of a mass run.
 export const isVaried = (row: JudgedRow): boolean => row.case.startsWith('forger-mass-varied')
 
 const isHuman = ({ verdict }: JudgedRow) => verdict === 'human'
@@ -39,7 +39,7 @@ function share(
   return { count, text: `${count} of ${rows.length}` }
 }
 
-/** Compares the rows with what detection has to reach. */
+/** Compares the rows with the detection goals. */
 export function goalsOf(rows: JudgedRow[]): Goal[] {
   const goals = [
     ...goalsOfForgers(attacksOf(rows)),

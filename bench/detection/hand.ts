@@ -5,14 +5,14 @@ export interface Point {
   y: number
 }
 
-/** xdotool words that wait. */
+/** Returns xdotool arguments that wait. */
 export function pause(ms: number): string[] {
   return ['sleep', (ms / 1000).toFixed(3)]
 }
 
 /**
- * xdotool words of a hand that goes to `to`: slow at both ends, along a bent path, trembling, with a little hesitation,
- * and now and then too far and back. Further and smaller targets take longer, as Fitts found.
+ * Returns xdotool arguments of a hand movement: slow at both ends, along a curved path with tremor, hesitation and
+ * occasional overshoot. Following Fitts's law, distant and small targets take longer.
  */
 export function moveTo(from: Point, to: Point, random: SeededRandom): string[] {
   const distance = Math.hypot(to.x - from.x, to.y - from.y)
@@ -46,12 +46,12 @@ function stroke(from: Point, to: Point, random: SeededRandom): string[] {
   return words
 }
 
-/** How far a hand is at a share of its time (Flash and Hogan, 1985). */
+/** Returns the share of the distance covered at a share of the time: minimum-jerk model (Flash and Hogan, 1985). */
 function minimumJerk(t: number): number {
   return t ** 3 * (10 - 15 * t + 6 * t * t)
 }
 
-/** xdotool words of a click where the pointer is. */
+/** Returns xdotool arguments of a click at the pointer. */
 export function press(random: SeededRandom): string[] {
   return [
     'mousedown',
@@ -63,7 +63,7 @@ export function press(random: SeededRandom): string[] {
   ]
 }
 
-/** xdotool words of wheel steps; below 0 is upwards. */
+/** Returns xdotool arguments of wheel steps; negative steps scroll up. */
 export function wheel(steps: number, random: SeededRandom): string[] {
   const button = steps < 0 ? '4' : '5'
   return Array.from({ length: Math.abs(steps) }, () => [
@@ -74,8 +74,7 @@ export function wheel(steps: number, random: SeededRandom): string[] {
 }
 
 /**
- * xdotool words of typing: uneven, some keys pressed before the last is up, one of them wrong and corrected where
- * `errs`.
+ * Returns xdotool arguments of irregular typing with rollovers. With `errs`, one key is wrong and corrected.
  */
 export function typeText(
   text: string,
@@ -105,7 +104,7 @@ export function typeText(
   return held ? [...words, 'keyup', held, ...pause(random.between(150, 400))] : words
 }
 
-/** People halt before a new word. */
+/** Returns the pause before a character, longer before a word. */
 function gap(character: string, random: SeededRandom): number {
   return (
     random.between(25, 130) +
@@ -113,7 +112,7 @@ function gap(character: string, random: SeededRandom): number {
   )
 }
 
-/** xdotool words that press one key, for example `Tab`. */
+/** Returns xdotool arguments that press a key, for example `Tab`. */
 export function pressKey(name: string, random: SeededRandom): string[] {
   return [
     'keydown',

@@ -5,14 +5,14 @@ import type { Case } from './cases.ts'
 import { inventedVisit, read } from './forgeries.ts'
 import { addressOf, sendForged } from './forging.ts'
 
-/** What a script makes up without any browser or app, and sends with the answers of this repository. */
+/** Session that a script invents without a browser or app, with the answers recorded in this repository. */
 export interface Invention {
   name: string
   platform: Platform
   body(seed: string): SentObservations
-  /** Of the requests, where the snapshot's is not. */
+  /** User agent of the requests, if it differs from the snapshot's. */
   userAgent?: string
-  /** Where nothing is learned yet, too. */
+  /** True to also send it to a server that has learned nothing yet. */
   isFresh?: true
 }
 

@@ -18,13 +18,13 @@ import { browserVersions } from './versions.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    /** Only cases whose name this regular expression finds; such a run is shown and not kept. */
+    /** Runs only cases whose name matches this regular expression. The results are shown, but not saved. */
     only: { type: 'string' },
-    /** With --only: its rows replace those of the same cases in the results that are kept. */
+    /** With --only, replaces the rows of these cases in the saved results. */
     merge: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     seed: { type: 'string', default: randomBytes(4).toString('hex') },
-    /** Folders of public mouse traces; given one, only these are run. */
+    /** Folders of public mouse traces. If given, only these are evaluated. */
     balabit: { type: 'string' },
     delbot: { type: 'string' },
   },
@@ -32,7 +32,7 @@ const { values: flags } = parseArgs({
 const matching = (all: Case[]) => all.filter(({ name }) => new RegExp(flags.only ?? '').test(name))
 const chosen = matching([...automationCases, ...desktopCases, ...personCases])
 const forged = matching([...forgeryCases, ...inventionCases, ...forgerCases])
-// Forgers copy the input of the first person.
+// Forged cases need a person whose input they copy.
 const recorded = personCases
   .slice(0, forged.length > 0 ? 1 : 0)
   .filter((each) => !chosen.includes(each))

@@ -10,7 +10,7 @@ import { openSite, type Phase, type Site } from './site.ts'
 import { startTidegate, type Tidegate } from './tidegate.ts'
 
 const caseMs = 60_000
-// Firefox alone takes minutes to draw its window with a twentieth of a processor.
+// With a twentieth of a CPU, Firefox takes minutes to draw its window.
 const slowCaseMs = 600_000
 const slowAtOnce = 6
 
@@ -29,14 +29,13 @@ interface Place {
   taught: Deployment
   fresh: Deployment
   oracle: Stage['oracle']
-  /** The bodies of the first person that acted; resolves once there was one. */
+  /** Bodies of the first person that acted. */
   recording: Promise<SentObservations[]> | undefined
 }
 
 /**
- * Runs the cases one after another against a server of its own, which was taught by Chromium, Firefox and WebKitGTK
- * before, or one that was not. Those that are slowed down run beside each other in the end. Every moment of each is a
- * row, failed ones too.
+ * Runs the cases in sequence against two servers, one of which has learned Chromium, Firefox and WebKitGTK. Slowed
+ * cases run concurrently at the end. Returns a row for each phase of each case, including failures.
  */
 export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
   await using undo = new AsyncDisposableStack()
@@ -107,7 +106,7 @@ async function rowsOfCase(each: Case, place: Place, desktop: Desktop): Promise<R
   if (acted) place.recording ??= tidegate.observations(acted.sessionId)
   const rows = rowsOf(each, { outcomes, error, seed: stage.seed })
   for (const row of rows) console.log(lineOf(row))
-  // Something that a browser left running may still write there.
+  // A process that a browser left running may still write there.
   await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
   return rows
 }

@@ -2,7 +2,7 @@ import type { Kind } from './cases.ts'
 import type { Row } from './results.ts'
 import type { Verdict } from './tidegate.ts'
 
-/** A row with a verdict; failed ones count nowhere but in the list of failures. */
+/** Row with a verdict. Failed rows are only listed. */
 export type JudgedRow = Row & { verdict: Verdict; score: number }
 
 export const isJudged = (row: Row): row is JudgedRow => row.verdict !== null && row.score !== null
@@ -15,7 +15,7 @@ export interface Counts {
   human: number
 }
 
-/** Verdicts by what `by` says of a row, in the order in which it says so first. */
+/** Counts verdicts by the result of `by`, in order of first appearance. */
 export function countVerdicts(rows: JudgedRow[], by: (row: JudgedRow) => string): Counts[] {
   return [...Map.groupBy(rows, by)].map(([name, group]) => {
     const count = (verdict: Verdict) => group.filter((row) => row.verdict === verdict).length
@@ -31,7 +31,7 @@ export function countVerdicts(rows: JudgedRow[], by: (row: JudgedRow) => string)
 
 export interface RocPoint {
   threshold: number
-  /** Of everything but people, and of people: the share with at least this score. */
+  /** Shares of bots (`truePositives`) and of people (`falsePositives`) with at least this score. */
   truePositives: number
   falsePositives: number
 }
@@ -51,7 +51,9 @@ export function rocOf(rows: JudgedRow[]): RocPoint[] {
   })
 }
 
-/** The chance that a bot has a higher score than a person, a tie being half of one; NaN where there is none of either. */
+/**
+ * The chance that a bot has a higher score than a person, a tie being half of one; NaN where there is none of either.
+ */
 export function areaUnderCurve(rows: JudgedRow[]): number {
   const [bots, people] = scores(rows)
   const won = bots.flatMap((bot) =>
@@ -72,7 +74,7 @@ export interface Change {
   after: string
 }
 
-/** What differs from the run before, cases that came and went among it. */
+/** Returns the differences from the previous run, including added and removed cases. */
 export function changesSince(before: Row[], after: Row[]): Change[] {
   const told = ({ verdict, score }: Row) => (verdict === null ? 'failed' : `${verdict} ${score}`)
   const earlier = new Map(before.map((row) => [row.name, told(row)]))
@@ -88,11 +90,11 @@ export interface PeerCatch {
   name: string
   verdict: Verdict
   score: number
-  /** What a peer found here and on no person. */
+  /** Findings of a peer that it has on no person. */
   found: string[]
 }
 
-/** Automation that a peer calls a bot for something it finds on no person, and we do not. */
+/** Returns automation that we missed and a peer found, by something that it finds on no person. */
 export function caughtByPeersOnly(rows: JudgedRow[]): PeerCatch[] {
   const hurts = new Set(rows.filter(({ kind }) => kind === 'person').flatMap(findings))
   const missed = rows.filter(({ kind, verdict }) => kind !== 'person' && verdict !== 'bot')

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { parsedJson } from '../../infra/text.ts'
+import { parseJsonOrUndefined } from '../../infra/text.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import { installedBrowsers, showPage } from '../../services/cli/installed-browsers.ts'
-import { type LoopbackResponse, serveLoopback } from '../../services/cli/loopback-server.ts'
+import { type LoopbackResponse, startLoopback } from '../../services/cli/loopback-server.ts'
 import { buildQuestions } from '../../services/web/build-sdk.ts'
 import type { AnswerTable } from './forging.ts'
 
@@ -13,7 +13,7 @@ export const oracleBrowsers = {
 } as const
 export type OracleBrowser = keyof typeof oracleBrowsers
 
-/** A browser elsewhere that visits no page of a site, and only answers the questions that it is given. */
+/** Browser elsewhere that visits no page of the site and only answers given questions. */
 export interface Oracle {
   answer: AnswerTable
   close(): Promise<void>
@@ -49,7 +49,7 @@ export async function openOracle(name: OracleBrowser): Promise<Oracle> {
     headers: { 'content-type': 'text/html' },
     body: page,
   }
-  const server = await serveLoopback({
+  const server = await startLoopback({
     port: 0,
     async handle({ url, body }) {
       if (url === '/') return html
@@ -57,7 +57,7 @@ export async function openOracle(name: OracleBrowser): Promise<Oracle> {
         return { status: 200, headers: { 'content-type': 'text/javascript' }, body: script }
       if (url === '/next') return { status: 200, body: JSON.stringify(waiting[0]?.questions ?? []) }
       if (url !== '/answers') return { status: 404 }
-      const answers = answersSchema.parse(parsedJson(body))
+      const answers = answersSchema.parse(parseJsonOrUndefined(body))
       waiting.shift()?.resolve(new Map(answers.map(({ id, answer }) => [id, answer])))
       return { status: 204 }
     },

@@ -48,9 +48,9 @@ export const openers: Record<Browser, (person: Person, folder: string) => string
   },
 }
 
-/** First-run pages would cover the page. */
+/** Disables first-run pages, which would cover the page. */
 const calmFirefox = {
-  // None of those that are installed for all users.
+  // Disables extensions that are installed for all users.
   'extensions.enabledScopes': 5,
   'browser.aboutwelcome.enabled': false,
   'browser.shell.checkDefaultBrowser': false,
@@ -68,7 +68,7 @@ const filters = [
   'no-fetch-if, advert',
 ]
 
-/** Filters of a user of uBlock Origin, where it looks for what an administrator sets. */
+/** Writes a user's filters for uBlock Origin as managed settings. */
 function writeScriptlets(home: string): void {
   const folder = path.join(home, '.mozilla/managed-storage')
   mkdirSync(folder, { recursive: true })
@@ -85,7 +85,7 @@ function userJs(settings: Record<string, string | boolean | number>): string {
 
 const versions = browserVersions()
 
-/** The same person on a machine of a twentieth of the speed. */
+/** Returns the same person on a machine with a twentieth of the speed. */
 const throttled = (person: Person): Person => ({
   ...person,
   name: `${person.name}-throttled`,
@@ -102,7 +102,7 @@ const caseOf = (person: Person): Case => ({
   run: (stage, onOutcome) => visitBy(person, { stage, onOutcome, open: openers[person.browser] }),
 })
 
-// Each engine with each kind of input and without any.
+// Each engine, with each kind of input and without input.
 const onFresh = people.filter(({ name }) =>
   /^(chromium|firefox|webkitgtk)(-looks|-keyboard)?$/.test(name),
 )

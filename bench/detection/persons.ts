@@ -7,7 +7,7 @@ export const extension = (name: string) => [
   '--disable-features=DisableLoadExtensionCommandLineSwitch',
 ]
 
-/** Zooms in so many steps, as a person who cannot read the page does. */
+/** Zooms in by this many steps, like a person who cannot read the page. */
 const zoomed = (steps: number) =>
   Array.from({ length: steps }, () => ['key', 'ctrl+plus', ...pause(300)]).flat()
 
@@ -113,7 +113,7 @@ export const people: Person[] = [
     way: 'keyboard',
   },
   { name: 'chromium-proxy', browser: 'Chromium', isProxied: true },
-  // Three of one image in one office: nothing but the hands differs.
+  // Three machines with the same image in an office, which differ only in input.
   { name: 'chromium-fleet-first', browser: 'Chromium', env: office },
   { name: 'chromium-fleet-second', browser: 'Chromium', env: office },
   { name: 'chromium-fleet-third', browser: 'Chromium', env: office },
@@ -135,7 +135,7 @@ export const people: Person[] = [
   {
     name: 'firefox-blocker',
     browser: 'Firefox',
-    // Debian installs it for all; the others here do without.
+    // Debian installs this extension for all users; the other persons disable it.
     settings: { 'extensions.enabledScopes': 15, 'extensions.autoDisableScopes': 0 },
     scriptlets: true,
   },

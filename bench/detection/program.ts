@@ -4,18 +4,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 export interface ProgramOptions {
   command: string[]
-  /** Where it leaves what it leaves. */
+  /** Working folder of the program. */
   folder: string
   env: Record<string, string>
 }
 
-/** A program in a process group of its own, so that what it starts ends with it. */
+/** Program in its own process group, so that its children end with it. */
 export interface Program {
   /** Writes a line to its standard input. */
   tell(line: string): void
-  /** Rejects once it has ended, with the end of what it printed. */
+  /** Rejects when the program has exited, with the end of its output. */
   ended: Promise<never>
-  /** Asks it to end, and after three seconds ends its whole group. */
+  /** Terminates the program, and kills its process group after three seconds. */
   stop(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ export function startProgram({
   const keep = (data: Buffer) => lines.push(String(data))
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
-  // It may be gone when it is told something.
+  // The program may have exited.
   child.stdin.on('error', () => {})
   const ended = Promise.race([once(child, 'exit'), once(child, 'error')]).then(([code]) => {
     throw new Error(`${file} ended (${code}): ${lines.join('').slice(-600)}`)
@@ -56,6 +56,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid) process.kill(-pid, 'SIGKILL')
   } catch {
-    // The whole group is gone.
+    // The process group no longer exists.
   }
 }

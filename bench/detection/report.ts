@@ -125,7 +125,7 @@ function leftOutVerdicts(rows: JudgedRow[]): string {
     : `Points fitted without the tool or browser under test give these counts (bot/inconclusive/human): ${refitted}.`
 }
 
-/** Forged sessions by what they take, by whether the claimed engine was taught, and by whether they bring input. */
+/** Returns tables of forged sessions by attack, by whether the engine was learned, and by whether they have input. */
 function forgers(rows: JudgedRow[]): string[] {
   const attacks = attacksOf(rows)
   const claims = new Set(attacks.map(({ attack }) => attack.claim))
@@ -199,7 +199,7 @@ function tools(rows: JudgedRow[]): string[] {
   ]
 }
 
-/** The case, with the version of its tool. */
+/** Returns the name of the case with the version of its tool. */
 function toolOf([name, [check]]: [string, JudgedRow[]]): string {
   const version = /^[\d.]+$/.exec(check?.version ?? '')?.[0]
   return version ? `\`${name}\` ${version}` : `\`${name}\``

@@ -5,7 +5,7 @@ import type { Kind } from './cases.ts'
 import type { Peer, Phase } from './site.ts'
 import type { FiredSignal, Verdict } from './tidegate.ts'
 
-/** One judged moment of a case, or the failure of a case before it. */
+/** Judgement of a case at one phase, or its failure. */
 export interface Row {
   name: string
   case: string
@@ -21,7 +21,7 @@ export interface Row {
   botd: Peer | null
   fpscanner: Peer | null
   error: string | null
-  /** On a server that has learned nothing. */
+  /** True if the server has learned nothing. */
   isFresh?: true
   attack?: Attack
   nth?: number
@@ -42,13 +42,13 @@ export const nameOf = (name: string, phase: Phase, nth?: number) =>
 
 const file = path.join(import.meta.dirname, 'results.json')
 
-/** Of the run before; undefined before the first. */
+/** Reads the results of the previous run; undefined before the first. */
 export async function readResults(): Promise<Results | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-/** A row in a line, so that the difference between two runs can be read. */
+/** Writes one row per line, for readable diffs. */
 export async function writeResults({ rows, ...about }: Results): Promise<void> {
   const head = JSON.stringify(about, null, 2).slice(0, -2)
   const lines = rows.map((row) => `    ${JSON.stringify(row)}`).join(',\n')

@@ -11,7 +11,7 @@ interface DriverRun {
   acts: boolean
 }
 
-/** Starts the program that drives, has it act once the page was judged on load, and ends it. */
+/** Starts the driver, lets it act after the page was judged on load, and stops it. */
 export async function runDriver({
   command,
   settings,
@@ -31,7 +31,7 @@ export async function runDriver({
   }
 }
 
-/** What the session is judged to be once the page has handed it over. */
+/** Waits for the page to hand the session off, and returns its outcome. */
 export async function judged({ visit, tidegate, signal }: Stage, phase: Phase): Promise<Outcome> {
   const posted = await Promise.race([visit.posted(phase), aborted(signal, phase)])
   const { sessionId, botd, fpscanner } = posted
@@ -49,14 +49,14 @@ function aborted(signal: AbortSignal, phase: Phase): Promise<never> {
 const zones = ['UTC', 'Europe/Berlin', 'America/New_York'] as const
 
 /**
- * The environment of a case's programs. Nothing of it is found by the next case. Its time zone follows from its name:
- * one for all, or one for people, would tell about this harness.
+ * Returns the environment variables of a case's programs. The time zone derives from the name, because a common one
+ * would reveal this harness.
  */
 export function surroundings({ desktop, folder, name }: Stage): Record<string, string> {
   const names = ['XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_DATA_HOME']
   const folders = Object.fromEntries(names.map((variable) => [variable, folder]))
   const zone = zones[hash('sha256', name, 'buffer').readUInt16BE() % zones.length] ?? 'UTC'
-  // A session bus would start services that outlive the case.
+  // Without a session bus, no services are started that outlive the case.
   const alone = { DBUS_SESSION_BUS_ADDRESS: 'disabled:', NO_AT_BRIDGE: '1' }
   return { ...desktop.env, ...folders, ...alone, TZ: zone, LANG: 'en_US.UTF-8' }
 }

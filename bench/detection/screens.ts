@@ -6,7 +6,7 @@ import { freePort } from '../../infra/local/free-port.ts'
 import { endChild } from '../../test/support/end-child.ts'
 import { type Desktop, findProgram, openDesktop } from './desktop.ts'
 
-/** `remote`: a desktop without a GPU, seen and used over VNC. `wayland`: a compositor with one window. */
+/** `remote`: a desktop without a GPU, used over VNC. `wayland`: a compositor with one window. */
 export type Screen = 'remote' | 'wayland'
 
 interface Opening {

@@ -16,7 +16,7 @@ const head = [
   '|-|-|-|-|-|-|-|-|',
 ]
 
-/** Every signal, with the moments of automation and of people that it fired on when the matrix ran last. */
+/** Returns a table of all signals, with the automation and people on which they fired in the last run. */
 export async function signalTable(): Promise<string> {
   const rows = ((await readResults())?.rows ?? []).filter(isJudged)
   const firedOn = (slug: string, isPerson: boolean) =>

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { build } from 'esbuild'
 import { z } from 'zod'
-import { parsedJson } from '../../infra/text.ts'
+import { parseJsonOrUndefined } from '../../infra/text.ts'
 import {
   type LoopbackRequest,
   type LoopbackResponse,
-  serveLoopback,
+  startLoopback,
 } from '../../services/cli/loopback-server.ts'
 
 const box = z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() })
@@ -26,19 +26,19 @@ const posted = z.object({
   fpscanner: peer,
 })
 
-/** Where the fields are in the viewport, in CSS pixels; `ratio` of them to the screen's. */
+/** Positions of the fields in the viewport in CSS pixels. `ratio`: screen pixels per CSS pixel. */
 export type Layout = z.output<typeof layout>
 export type Peer = z.output<typeof peer>
 export type Posted = z.output<typeof posted>
 export type Phase = Posted['phase']
 
-/** What the page of one run has told. */
+/** Reports from the page during a run. */
 export interface Visit {
   url: string
-  /** Once its page was asked for. */
+  /** Resolves when the page is requested. */
   begun: Promise<void>
   layout(): Layout | undefined
-  /** Rejects with what failed in the page. */
+  /** Rejects with an error of the page. */
   posted(phase: Phase): Promise<Posted>
 }
 
@@ -52,7 +52,7 @@ interface SiteOptions {
   publishableKey: string
 }
 
-/** Serves the page that every case opens. Under `/classic/` it has no modules, for what cannot load them. */
+/** Serves the page that every case opens, under `/classic/` without modules, for clients that cannot load them. */
 export async function openSite(options: SiteOptions): Promise<Site> {
   const html = readFileSync(path.join(import.meta.dirname, 'page/index.html'), 'utf8')
   const settings = `window.evalSettings = ${JSON.stringify(options)};`
@@ -65,7 +65,7 @@ export async function openSite(options: SiteOptions): Promise<Site> {
     'page.js': () => javascript(script),
     'classic.js': () => javascript(sdk + script),
   }
-  const server = await serveLoopback({
+  const server = await startLoopback({
     port: 0,
     async handle(request) {
       const [, part = '', run = ''] = request.url.split(/[/?]/)
@@ -89,7 +89,7 @@ function createVisit(url: string) {
   const answers = { load: Promise.withResolvers<Posted>(), act: Promise.withResolvers<Posted>() }
   const begun = Promise.withResolvers<void>()
   let known: Layout | undefined
-  // Nobody may be waiting for them any more.
+  // Prevents unhandled rejections.
   for (const { promise } of Object.values(answers)) promise.catch(() => {})
   const fail = (error: unknown) => {
     for (const { reject } of Object.values(answers)) reject(error)
@@ -101,7 +101,7 @@ function createVisit(url: string) {
     layout: () => known,
     posted: (phase: Phase) => answers[phase].promise,
     receive(part: string, { body }: LoopbackRequest): LoopbackResponse {
-      const value = parsedJson(body)
+      const value = parseJsonOrUndefined(body)
       if (part === 'layout') known = layout.safeParse(value).data ?? known
       if (part === 'failed') fail(new Error(`in the page: ${body}`))
       const told = part === 'result' ? posted.safeParse(value) : undefined
@@ -124,7 +124,7 @@ const javascript = (body: string): LoopbackResponse => {
   }
 }
 
-/** Both peers are in it: they run in the page where the SDK runs. */
+/** Bundles the page's script with both peers. */
 async function bundlePage(): Promise<string> {
   const entryPoints = [path.join(import.meta.dirname, 'page/page.js')]
   const options = {
@@ -138,7 +138,7 @@ async function bundlePage(): Promise<string> {
   return outputFiles[0]?.text ?? ''
 }
 
-/** The SDK of the server as a script that sets `evalSdk`. */
+/** Returns the server's SDK as a script that sets `evalSdk`. */
 async function classicSdk(endpoint: string): Promise<string> {
   const contents = await (await fetch(`${endpoint}/t.js`)).text()
   const { outputFiles } = await build({

@@ -3,16 +3,16 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const root = '/sys/fs/cgroup'
-// Short, so that it is a slow machine and not one that stands still ten times a second.
+// Short, so that the machine is slow rather than paused ten times per second.
 const periodUs = 20_000
-// A twentieth of one processor.
+// A twentieth of a CPU.
 const shareUs = periodUs / 20
 
-/** A control group of the kernel for a program and all that it starts. */
+/** Linux control group for a program and its children. */
 export interface SlowGroup {
-  /** The command, run within the group. */
+  /** Returns a command that runs the given one in the group. */
   within(command: string[]): string[]
-  /** From now on all of its processes together get a twentieth of a processor. */
+  /** Limits all processes of the group together to a twentieth of a CPU. */
   slowDown(): void
   remove(): Promise<void>
 }
@@ -41,7 +41,7 @@ export function createSlowGroup(name: string): SlowGroup {
         writeFileSync(path.join(folder, file), value)
     },
     async remove() {
-      // Processes that were ended leave it a moment later.
+      // Killed processes leave the group a moment later.
       for (let attempt = 0; attempt < 50; attempt++) {
         try {
           return rmdirSync(folder)

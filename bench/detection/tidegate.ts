@@ -38,25 +38,25 @@ export type FiredSignal = z.output<typeof fired>
 
 export type Verdict = 'human' | 'inconclusive' | 'bot'
 
-/** What a back end reads of a session. */
+/** Session data that a backend reads. */
 export interface Judgement {
   verdict: Verdict
   score: number
   signals: FiredSignal[]
 }
 
-/** A server with a database of its own, as `make run` starts it. */
+/** Server with its own database, as started by `make run`. */
 export interface Tidegate {
   url: string
   keys: EnvironmentKeys
-  /** The session as of the decision in the token, which the read model shows some milliseconds later. */
+  /** Waits for the read model to have the decision in the token, and returns the session. */
   judgement(handoff: { sessionId: string; sealedToken: string }): Promise<Judgement>
-  /** The observations of a session as they came, oldest first. */
+  /** Returns the observations of a session as received, oldest first. */
   observations(sessionId: string): Promise<SentObservations[]>
   stop(): Promise<void>
 }
 
-/** With `isTaught` its questions were answered by the Chromium, Firefox and WebKitGTK of this machine before. */
+/** Starts a server. With `isTaught`, first teaches it this machine's Chromium, Firefox and WebKitGTK. */
 export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-eval-'))
   const limits = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
@@ -66,7 +66,7 @@ export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate
     LOG_LEVEL: 'warn',
     HAND_OFF_TIMEOUT_MS: '10000',
     ...limits,
-    // Forgers name an address of their own.
+    // Lets forgers set their client address.
     TRUSTED_PROXIES: 'loopback',
   }
   const server = await startChild(['services/cli/main.ts', 'dev'], settings)

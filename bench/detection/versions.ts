@@ -8,7 +8,7 @@ export const miniBrowser = ['4.1', '4.0', '6.0']
   .map((version) => `/usr/lib/x86_64-linux-gnu/webkit2gtk-${version}/MiniBrowser`)
   .find((file) => existsSync(file))
 
-/** The pinned version of a package of npm or PyPI; '' for what is neither. */
+/** Returns the pinned version of an npm or PyPI package; '' for other names. */
 export function versionOf(name: string): string {
   const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(
     read('package.json'),
@@ -19,7 +19,7 @@ export function versionOf(name: string): string {
   return dependencies[name] ?? python ?? ''
 }
 
-/** What each browser on this machine says that it is; a missing one is said to be missing. */
+/** Returns the version that each browser on this machine reports, also for missing ones. */
 export function browserVersions(): Record<string, string> {
   return {
     Chromium: said('chromium'),

@@ -16,32 +16,32 @@ import { openScreen, type Screen } from './screens.ts'
 import { createSlowGroup } from './throttle.ts'
 
 export type Browser = 'Chromium' | 'Firefox' | 'WebKitGTK' | 'QtWebEngine'
-/** `jump`: the pointer is where it should be at once. `extension`: nobody but an extension does anything. */
+/** `jump`: the pointer jumps to its target. `extension`: only an extension acts. */
 type Way = 'mouse' | 'keyboard' | 'nothing' | 'jump' | 'extension'
 
 export interface Person {
   name: string
   browser: Browser
   way?: Way
-  /** Of the browser's command line. */
+  /** Command-line flags of the browser. */
   flags?: string[]
   env?: Record<string, string>
   /** Lines of Firefox's user.js. */
   settings?: Record<string, string | boolean | number>
-  /** xdotool words before anything else, for example keys that zoom. */
+  /** xdotool arguments to run first, for example keys that zoom. */
   first?: string[]
-  /** Of the screen's pixels to CSS pixels, where the browser does not tell the truth. */
+  /** Screen pixels per CSS pixel, if the browser reports a false value. */
   ratio?: number
-  /** A page where scriptlets of its content blocker apply. */
+  /** Opens a page to which scriptlets of the content blocker apply. */
   scriptlets?: boolean
-  /** Has an extension. */
+  /** True if the browser has an extension. */
   extends?: boolean
-  /** Programs that take the processor meanwhile. */
+  /** Number of programs that use the CPU meanwhile. */
   busy?: number
   screen?: Screen
-  /** All of its requests go through a proxy that rewrites their user agent. */
+  /** True if requests go through a proxy that rewrites the user agent. */
   isProxied?: boolean
-  /** The browser gets a twentieth of a processor once it has asked for the page. */
+  /** True if the browser gets a twentieth of a CPU after it has requested the page. */
   isSlow?: boolean
 }
 
@@ -55,11 +55,11 @@ const classes: Record<Browser, string> = {
 interface VisitBy {
   stage: Stage
   onOutcome: (outcome: Outcome) => void
-  /** The command that opens the browser; it is followed by an address. */
+  /** Returns the command that opens the browser, without the URL. */
   open(person: Person, profile: string): string[]
 }
 
-/** Opens the browser as a person does, and uses the page with its mouse and keyboard only. */
+/** Opens the browser like a person, and uses the page only with mouse and keyboard. */
 export async function visitBy(
   { screen, isProxied, ...own }: Person,
   { stage: given, onOutcome, open }: VisitBy,
@@ -111,7 +111,7 @@ function behind({ port }: RewritingProxy, person: Person): Person {
   return { ...person, settings: { ...person.settings, ...settings } }
 }
 
-/** Chromium loads the page of its command line before its extensions: it is told of the page later. */
+/** Opens the page after the browser, because Chromium would load it before its extensions. */
 async function openLater(
   opener: string[],
   { stage, env }: { stage: Stage; env: Record<string, string> },
@@ -176,7 +176,7 @@ async function byMouse({ person, stage, random }: Hand): Promise<void> {
   await click('send')
 }
 
-/** As scripts of xdotool do. */
+/** Acts like typical xdotool scripts. */
 async function byJump({ person, stage, random }: Hand): Promise<void> {
   const say = (words: string[]) => stage.desktop.input(words, stage.signal)
   const click = async (field: string) => {
@@ -199,7 +199,7 @@ const ways: Record<Way, (hand: Hand) => Promise<void>> = {
   nothing: async () => {},
 }
 
-/** A point of a field on the screen: the page's area ends where its window ends. */
+/** Returns a point of the field on the screen. The page's area ends at the bottom of its window. */
 async function pointIn(field: string, { person, stage, random }: Hand): Promise<Point> {
   if (person.isSlow) await calm(stage)
   const frame = await windowOf(person, stage)
@@ -218,7 +218,7 @@ async function pointIn(field: string, { person, stage, random }: Hand): Promise<
 
 const calmMs = 2500
 
-/** Until the page has told nothing new of itself for a while: nobody aims at what still moves. */
+/** Waits until the layout is stable for a while, because people do not aim at moving fields. */
 async function calm({ visit, signal }: Stage): Promise<void> {
   let before: unknown
   while (!signal.aborted && before !== visit.layout()) {
@@ -227,7 +227,7 @@ async function calm({ visit, signal }: Stage): Promise<void> {
   }
 }
 
-/** qutebrowser's, below the page. */
+/** Height of qutebrowser's status bar, below the page. */
 const statusBar = 22
 
 async function windowOf({ browser }: Person, { desktop, signal }: Stage): Promise<Rectangle> {

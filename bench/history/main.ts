@@ -10,7 +10,8 @@ import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
 import { quantile } from '../stats.ts'
 import { fillSessions, organizationId, spanMs } from './rows.ts'
 
-// node bench/history/main.ts --url postgres://...: an empty scratch database. A second run measures what is there.
+// node bench/history/main.ts --url postgres://... fills an empty scratch database. A second run measures the existing
+// rows.
 const { values } = parseArgs({
   options: {
     url: { type: 'string', default: process.env.DATABASE_URL ?? '' },

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { signalCode } from '../../projections/sessions/signal-codes.ts'
 import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
 
-/** Everything follows from it and from the number of the row. */
+/** All values derive from the seed and the row number. */
 const seed = 36
 const slugs = signalCatalogue.map(({ slug }) => slug)
 const countries =
@@ -23,7 +23,7 @@ const list = (values: readonly string[]) => `array[${values.map((value) => `'${v
 export const spanMs = 90 * 24 * 60 * 60 * 1000
 export const organizationId = 'org_00000000000000000000000001'
 
-/** `u` is uniform from 0 to 1; of `zipf` the first value is the most frequent. */
+/** `u` is uniform from 0 to 1. With `zipf`, the first value is the most frequent. */
 const functions = `create schema if not exists bench;
   create or replace function bench.u(i bigint, what integer) returns float8 language sql immutable parallel safe as
     $$ select (hashint8extended(i, what + ${seed * 1000}) & 9007199254740991)::float8 / 9007199254740992 $$;
@@ -43,14 +43,14 @@ const id = (prefix: string, of: string) =>
   `'${prefix}_' || substr(md5('${prefix}' || ${of}), 1, 26)`
 const text = (kind: string, of: string) =>
   `substring(decode(md5('${kind}' || ${of}), 'hex') from 1 for 12)`
-// One row in a million has each of the rare values.
+// Each rare value is in one of a million rows.
 const rare = (value: string, other: string) =>
   `case when bench.u(i, 30) < 1e-6 then ${value} else ${other} end`
 const picked = (values: readonly string[], what: number) =>
   `(${list(values)})[bench.zipf(i, ${what}, ${values.length})]`
 const agent = `'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/' || (100 + bench.zipf(i, 40, 40)) || '.0.0.0 Safari/537.36'`
 
-/** SQL over the number `i`, and what is drawn for it once: `at`, `v`, `kind` and the set of signals. */
+/** SQL over the row number `i` and values drawn once per row: `at`, `v`, `kind` and the set of signals. */
 const columns: Record<string, string> = {
   session_id: id('sid', 'i'),
   organization_id: `case when i % 10 = 0 then 'org_00000000000000000000000002' else '${organizationId}' end`,
@@ -105,7 +105,9 @@ const columns: Record<string, string> = {
 
 const chunk = 200_000
 
-/** Fills the table with rows in the order of time, of which a tenth is decided anew, so that they do not lie in order. */
+/**
+ * Fills the table with rows in the order of time, of which a tenth is decided anew, so that they do not lie in order.
+ */
 export async function fillSessions(
   pool: pg.Pool,
   { rows, endsAt }: { rows: number; endsAt: number },

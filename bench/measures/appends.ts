@@ -19,8 +19,8 @@ const levels = [
 const atMost = (value: number): Aim => ({ direction: 'at most', value })
 
 /**
- * Measures the cost of a record. On Kafka it is appended, in turns with plain kafkajs. On Postgres it is appended and
- * applied to the read models, in turns with Emmett, and the scoring of its session counts as well.
+ * Measures the cost of a record. On Kafka, appends it, in turns with plain kafkajs. On Postgres, appends it, scores its
+ * session and applies it to the read models, in turns with Emmett.
  */
 export function measureAppends(environment: Environment, scale: Scale): Promise<Measurement[]> {
   return environment.logName === 'kafka'
@@ -122,7 +122,7 @@ interface Sessions {
   sessions: number
 }
 
-/** Divides what whole sessions cost by the records that they write. */
+/** Returns the cost of complete sessions divided by the number of their records. */
 async function costOfRecord(environment: Environment, run: Sessions) {
   const before = await countRecords(environment)
   const { details } = await costOfSessions({ environment, servers: [run.child], ...run })

@@ -17,7 +17,9 @@ import type { Scale } from '../scale.ts'
 
 export const connections = 64
 
-/** Collect's two hot requests against the floor that appends the same bytes through the same adapter. */
+/**
+ * Measures collect's two frequent requests against the floor, which appends the same bytes through the same adapter.
+ */
 export async function measureCollect(
   environment: Environment,
   scale: Scale,
@@ -74,8 +76,8 @@ async function measureBatches({
 }
 
 /**
- * A batch against one whose sequence number is not claimed. Both sides open documents of their own: what one has taken
- * the other would refuse.
+ * Measures a batch against one whose sequence number is not claimed. Each side opens its own documents, because a batch
+ * is accepted only once.
  */
 export async function measureClaims(
   environment: Environment,
@@ -147,7 +149,7 @@ export function appendsOf(documents: readonly PreparedDocument[]): LoadRequest[]
   )
 }
 
-/** The floor's request with the same bytes. */
+/** Returns the floor's request with the same bytes. */
 function appendOf(key: string, { body, headers }: LoadRequest): LoadRequest {
   return { method: 'POST', path: `/append/${key}`, headers, ...(body ? { body } : {}) }
 }

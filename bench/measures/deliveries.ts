@@ -14,7 +14,7 @@ import { spreadOf } from '../stats.ts'
 import { arrivals, spanSeconds } from '../webhooks/arrivals.ts'
 import type { WebhookParts } from '../webhooks/parts.ts'
 
-/** Deliveries that an endpoint has under way at most; bare undici gets as many connections in all. */
+/** Maximum deliveries in flight per endpoint. Bare undici gets the same number of connections. */
 const perEndpoint = 10
 const appendAtOnce = 500
 
@@ -27,9 +27,9 @@ const findQueues = () => [
 ]
 
 /**
- * Measures the cost of a delivery to a receiver on this machine, in turns with the same signed POST from other queues on
- * the same Postgres and from bare undici. All deliveries of a round are stored before it is measured, as after a receiver's
- * outage. Times are the receiver's, from the first request to the last.
+ * Measures the cost of a delivery to a receiver on this machine, in turns with the same signed POST from other queues
+ * on the same Postgres and from bare undici. All deliveries of a round are stored before it is measured, as after a
+ * receiver's outage. Times are the receiver's, from the first request to the last.
  */
 export async function measureDeliveries(parts: WebhookParts, scale: Scale): Promise<Measurement[]> {
   await using undo = new AsyncDisposableStack()
@@ -97,7 +97,7 @@ async function runOurs(parts: WebhookParts, { ids, data }: Bodies) {
       return arrived
     },
   })
-  // The read model is the queue, so what applies the attempts to it is part of a delivery.
+  // The read model is the queue, so applying attempts to it is part of a delivery.
   const projectionMicros = (cpuMicros(projections.pid) - before) / ids.length
   return { ...round, micros: round.micros + projectionMicros, projectionMicros }
 }
@@ -126,7 +126,7 @@ async function raise(
       route: 'queued',
     }),
   )
-  await core.codec.prepare(events.map((event) => ({ type: 'WebhookEventRaised', data: event })))
+  await core.codec.prepareKeys(events.map((event) => ({ type: 'WebhookEventRaised', data: event })))
   const records = events.map((raised) => {
     const meta = {
       eventId: raised.event_id,
@@ -141,7 +141,7 @@ async function raise(
   }
 }
 
-/** Waits until so many deliveries of the bench are pending. */
+/** Waits until this many deliveries of the bench are pending. */
 async function untilPending({ core, endpoints }: WebhookParts, count: number): Promise<void> {
   for (;;) {
     const { rows } = await core.pool.query<{ pending: number }>(

@@ -14,8 +14,8 @@ import { pairedRatio, spreadOf } from '../stats.ts'
 const connections = 48
 
 /**
- * What verifying a key and taking a rate-limit unit add to the floor's request, as a share of its processor time. The
- * same handler runs in the same process with and without the hook, in one process and in three that share the bucket.
+ * Measures the overhead of verifying a key and charging a rate-limit unit, as a share of the floor request's CPU
+ * time. Runs the same handler with and without the hook, in one process and in three that share a bucket.
  */
 export async function measureGuard(environment: Environment, scale: Scale): Promise<Measurement[]> {
   const measurements: Measurement[] = []

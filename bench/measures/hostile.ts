@@ -13,7 +13,7 @@ import { pairedRatio, spreadOf } from '../stats.ts'
 const limit = 512 * 1024
 const counts = Array.from({ length: 6000 }, (_, i) => `"k${i}${'x'.repeat(60)}":1`).join()
 
-/** Bodies that inflate to as much as is read, each as bad as it can be for another part of what reads it. */
+/** Bodies that inflate to the maximum size, each the worst case for a different part of the parser. */
 const hostile: Record<string, string> = {
   'nested without end': '['.repeat(limit),
   'very many values': `[${'0,'.repeat(limit / 2 - 2)}0]`,
@@ -25,7 +25,7 @@ const hostile: Record<string, string> = {
   }),
 }
 
-/** How much longer scoring holds up the event loop over a batch of hostile bodies than over one of honest ones. */
+/** Measures how much longer a batch of hostile bodies blocks the event loop of scoring than one of honest bodies. */
 export async function measureHostile(
   environment: Environment,
   scale: Scale,
@@ -53,7 +53,7 @@ export async function measureHostile(
   return measurements
 }
 
-/** The most that this thread computed without a turn of the event loop while it drafted the bodies, milliseconds. */
+/** Returns the longest time, in milliseconds, that drafting the bodies blocked the event loop. */
 async function longestTurn(text: string, bodies: number): Promise<number> {
   const payload = deflateRawSync(text)
   const events = Array.from({ length: bodies }, (_, index) => batch(index, payload))
@@ -80,7 +80,7 @@ async function longestTurn(text: string, bodies: number): Promise<number> {
   return longest
 }
 
-/** Of this thread, so that whatever else the machine does does not count. */
+/** Returns the CPU time of this thread, which excludes other work on the machine. */
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000

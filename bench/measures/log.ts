@@ -15,7 +15,7 @@ const valueBytes = 1024
 const partitions = 12
 const consumed = 400
 
-/** The log by itself: appends a second and the time from append to consumer. */
+/** Measures the log alone: appends per second, and the time from append to consumer. */
 export async function measureLog(
   environment: Environment,
   { logRounds, logSeconds }: Scale,
@@ -31,7 +31,9 @@ export async function measureLog(
   return toMeasurements(environment.logName, runs)
 }
 
-/** Sorted milliseconds: from calling append to its confirmation under load, and to the consumer with one append every 5 ms. */
+/**
+ * Sorted milliseconds from append to confirmation under load, and from append to consumer with an append every 5 ms.
+ */
 interface LogRun {
   appendsPerSecond: number
   appends: number[]
@@ -107,7 +109,7 @@ async function consumeLatencies(
 function toMeasurements(log: LogName, runs: LogRun[]): Measurement[] {
   const quantiles = (times: (run: LogRun) => number[], share: number) =>
     spreadOf(runs.map((run) => quantile(times(run), share)))
-  // The aims are the embedded log's; Kafka's own numbers are shown beside them.
+  // Only the embedded log has targets; Kafka's numbers are shown for comparison.
   const aim = (direction: Aim['direction'], value: number) =>
     log === 'embedded' ? { aim: { direction, value } } : {}
   const appends = ({ appends }: LogRun) => appends

@@ -5,12 +5,12 @@ import { handOffScript, type PageLoad, startPageSite } from '../page-site.ts'
 import { interleave, type Turns } from '../rounds.ts'
 import { spreadOf } from '../stats.ts'
 
-/** As the developer tools' "4x slowdown". */
+/** Same as "4x slowdown" in the developer tools. */
 const slowdown = 4
 
 /**
- * The longest task of a page's main thread from its load until a hand-off, in Chromium at a fourth of its speed. Beside
- * it the same page with no more than an empty frame and a WebGL context, of which a browser does each in one piece.
+ * Measures the longest task of a page's main thread from load to hand-off in a slowed Chromium, compared with a page
+ * that only creates an empty frame and a WebGL context, which a browser cannot split into several tasks.
  */
 export async function measureMainThread(
   environment: Environment,
@@ -46,7 +46,7 @@ function toLine({ logName: log }: Environment) {
     name: `${name}, at a fourth of the speed`,
     log,
     unit: 'ms',
-    // The browser reports tasks of 50 ms and more.
+    // Browsers report only tasks of 50 ms or more.
     value: spreadOf(loads.map(({ long }) => Math.max(50, ...long))),
     details: {
       'tasks over 50 ms': loads.flatMap(({ long }) => long).length,

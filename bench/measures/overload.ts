@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { storedKeys } from '../../services/cli/simulate/client-keys.ts'
+import { clientKeysOf } from '../../services/cli/simulate/client-keys.ts'
 import { summarize } from '../../services/cli/simulate/recorder.ts'
 import { simulate } from '../../services/cli/simulate/simulate.ts'
 import type { Environment } from '../environment.ts'
@@ -10,22 +10,22 @@ import type { Traffic } from './traffic.ts'
 
 export interface OverloadOptions {
   environment: Environment
-  /** Sessions a second that the process takes at most. */
+  /** Maximum sessions per second of the process. */
   peak: number
   seconds: number
 }
 
 const timesPeak = 3
-/** Sessions for a new process to become warm, few enough at once that none is shed for long. */
+/** Sessions that warm up a new process, with low concurrency to avoid load shedding. */
 const warmUp = { sessions: 200, concurrency: 8, seed: 'overload warm-up' }
-/** Tries of a fresh session before it counts as not recovered. */
+/** Attempts of a new session before the process counts as not recovered. */
 const mostProbes = 60
-/** The server shows the highest age of half a second. */
+/** The server reports the maximum age of the last half second. */
 const ageShownMs = 500
 
 /**
- * An open loop of whole sessions at three times the peak: what is shed, and how long admitted ones wait for their hand-off.
- * Then, once no more come, how soon nothing waits and a fresh session meets no refusal.
+ * Runs an open loop of complete sessions at three times the peak. Measures how many are shed, how long admitted ones
+ * wait for their hand-off, and how soon the queue is empty and a new session is accepted after the load.
  */
 export async function measureOverload(options: OverloadOptions): Promise<Measurement[]> {
   const { environment } = options
@@ -43,7 +43,7 @@ async function overload(
 ): Promise<Measurement[]> {
   const { live } = await traffic.environment.credentials()
   const baseUrl = traffic.child.url
-  await simulate({ baseUrl, publishableKeys: storedKeys(live), ...warmUp })
+  await simulate({ baseUrl, publishableKeys: clientKeysOf(live), ...warmUp })
   const rate = Math.max(1, Math.round(peak * timesPeak))
   const ages = watchAge(traffic)
   const target = { baseUrl, publishableKey: live.publishable_key }
@@ -91,7 +91,7 @@ function detailsOf(visits: Visits & LoopTimes): Record<string, number> {
   }
 }
 
-/** The largest age that the server showed meanwhile. */
+/** Returns the largest age that the server reported meanwhile. */
 function watchAge({ child }: Traffic) {
   let oldestMs = 0
   const look = async () => {
@@ -108,7 +108,7 @@ async function backlogMs(url: string): Promise<number> {
 
 async function untilFresh({ environment, child }: Traffic): Promise<void> {
   const { live } = await environment.credentials()
-  const target = { baseUrl: child.url, publishableKeys: storedKeys(live) }
+  const target = { baseUrl: child.url, publishableKeys: clientKeysOf(live) }
   for (let probe = 0; probe < mostProbes; probe++) {
     const { errors } = await simulate({
       ...target,

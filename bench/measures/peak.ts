@@ -8,8 +8,8 @@ const levels = [32, 64, 128]
 const aims: Record<LogName, number> = { embedded: 200, kafka: 140 }
 
 /**
- * Sessions a second that one process takes, with the generator, Postgres and Kafka on the same cores: the best of some
- * numbers of sessions in flight.
+ * Measures the sessions per second of one process, with the generator, Postgres and Kafka on the same cores: the best
+ * of several concurrencies.
  */
 export async function measurePeak(
   traffic: Traffic,

@@ -15,7 +15,7 @@ import { sendTraffic } from './traffic.ts'
 export interface ReadableOptions {
   environment: Environment
   child: Child
-  /** Sessions a second that the process takes at most. */
+  /** Maximum sessions per second of the process. */
   peak: number
   seconds: number
 }
@@ -23,9 +23,9 @@ export interface ReadableOptions {
 const pollMs = 4
 
 /**
- * At half of the peak rate: hand-offs, and the time from the acknowledgement of a session's first batch until its
- * decision is in the read model. That is looked up in the view that GET reads, by one query for all that are awaited:
- * polling over HTTP would be load of its own.
+ * Measures, at half of the peak rate, hand-offs and the time from the response to a session's first batch until its
+ * decision is in the read model. Polls the view that GET reads, with one query for all sessions, because polling over
+ * HTTP would add load.
  */
 export async function measureReadable({
   environment,

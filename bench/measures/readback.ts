@@ -10,7 +10,7 @@ import type { Scale } from '../scale.ts'
 const connections = 32
 const distinct = 200
 
-/** GET session detail against fastify with one read by primary key of the same JSON. */
+/** Measures GET session detail against Fastify with a read of the same JSON by primary key. */
 export async function measureReadback(
   { environment, child }: { environment: Environment; child: Child },
   scale: Scale,
@@ -40,7 +40,7 @@ export async function measureReadback(
   }
 }
 
-/** Copies the answers of some sessions into the table that the floor reads. */
+/** Copies the responses about some sessions into the table that the floor reads. */
 async function storeDetails(
   environment: Environment,
   { child, headers }: { child: Child; headers: Record<string, string> },

@@ -18,8 +18,8 @@ import { pairedRatio, spreadOf } from '../stats.ts'
 const workerCounts = [1, 2, 4] as const
 
 /**
- * Rebuilding the sessions read model from the log, in one, two and four processes, against COPY of its rows into the same
- * tables and indexes. The value is for two.
+ * Measures a rebuild of the sessions read model in one, two and four processes against COPY of its rows into the same
+ * tables and indexes. The main value is for two processes.
  */
 export async function measureRebuild(environment: Environment, turns: Turns): Promise<Measurement> {
   // COPY needs a connection without pipelining.
@@ -68,7 +68,7 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
 
 interface Sample {
   seconds: number
-  /** Processor time of Postgres with the log. */
+  /** CPU time of Postgres, including the log. */
   storeSeconds: number
   phases: RebuildPhases | undefined
 }
@@ -87,7 +87,7 @@ async function measured({ storePids }: Environment, work: () => Promise<Work>): 
 
 const run = promisify(execFile)
 
-// By the command, whose processes load it. The seconds leave out its own start.
+// Runs the command, because its worker processes load the rows. The seconds exclude its start.
 async function rebuildSessions(environment: Environment, workers: number): Promise<Work> {
   const main = path.resolve(import.meta.dirname, '../../services/cli/main.ts')
   const args = [main, 'rebuild', 'sessions', '--json', '--workers', String(workers)]
@@ -116,7 +116,7 @@ async function copyOut(pool: pg.Pool): Promise<TableRows> {
   }
 }
 
-/** Loads the rows, then makes the readers' indexes: what a rebuild leaves behind, without reading a log. */
+/** Loads the rows and creates the read indexes, like a rebuild without reading a log. */
 async function copyIn(pool: pg.Pool, tables: TableRows): Promise<Work> {
   const started = performance.now()
   await pool.query('drop schema if exists bench_copy cascade; create schema bench_copy')

@@ -11,23 +11,23 @@ import type { Scale } from '../scale.ts'
 import { spreadOf } from '../stats.ts'
 
 const itemsPerSecond = 200
-/** An edge that asks for each request by itself, and one that collects them. */
+/** Items per call: an edge that scores each request separately, and one that batches them. */
 const groups = [1, 10, 50] as const
 const keptConnections = 32
-/** The first thousand items after a start take four times the processor time of later ones, until V8 has compiled what they run. */
+/** The first thousand items after a start take four times the CPU time, until V8 has compiled the code. */
 const warmUpItems = 6000
 const warmUpItemsPerSecond = 600
 
 /**
- * An open loop of 200 items a second on a server with all roles, from the moment at which a request was due to the end
- * of its answer.
+ * Runs an open loop of 200 items per second on a server with all roles. Measures the time from a request's due time to
+ * the end of its response.
  */
 export async function measureRequests(
   environment: Environment,
   { requestRounds, requestSeconds }: Scale,
 ): Promise<Measurement[]> {
   await knowDirectory(environment)
-  // 200 a second is the default limit itself.
+  // 200 per second is the default rate limit.
   const child = await environment.startAllInOne({
     sheds: false,
     env: { RATE_LIMIT_REQUESTS: '1000000000' },
@@ -55,7 +55,7 @@ export async function measureRequests(
   return measurements
 }
 
-/** The key of the signed items is in memory, as that of an agent whose sessions came before. */
+/** Keeps the key of the signed items in memory, like that of a known agent. */
 async function knowDirectory({ databaseUrl }: Environment): Promise<void> {
   const pool = createPool({ url: databaseUrl, max: 1 })
   const [fetched_at, ends_at] = [Date.now(), Date.now() + 24 * 3_600_000]
@@ -67,7 +67,7 @@ interface Round {
   p99: number
   max: number
   lateMs: number
-  /** Processor time of the server. */
+  /** CPU time of the server. */
   itemMicros: number
 }
 
@@ -91,7 +91,7 @@ function describe(environment: Environment, size: number, rounds: Round[]): Meas
 interface OpenLoop {
   items: EdgeItem[]
   size: number
-  /** Items a second. */
+  /** Items per second. */
   perSecond: number
   key: string
 }

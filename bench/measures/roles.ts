@@ -7,14 +7,14 @@ import { costOfSessions } from './session-cost.ts'
 
 const inFlight = 16
 
-/** The roles of each process; the first takes the sessions. */
+/** Roles of each process. The first process receives the sessions. */
 const splits: readonly (readonly Role[])[][] = [
   [allRoles],
   [['collect'], ['scoring', 'projections', 'api', 'gate', 'webhooks']],
   [['collect'], ['scoring'], ['projections'], ['api', 'gate', 'webhooks']],
 ]
 
-/** What a session costs where its roles are in one process and in several: all of them together, and the stores. */
+/** Measures the total cost of a session, stores included, with all roles in one process and in several. */
 export async function measureRoles(
   environment: Environment,
   sessions: number,

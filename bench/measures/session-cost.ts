@@ -15,8 +15,8 @@ import { appendsOf, connections, prepareDocuments } from './collect.ts'
 import { sendTraffic, type Traffic } from './traffic.ts'
 
 /**
- * How many of the floor's requests a session may cost, Node and stores together. Milliseconds would say more of the
- * machine than of the program: they differ four-fold from one to another.
+ * Targets for the cost of a session, stores included, in floor requests. Milliseconds would depend more on the
+ * machine, since they differ fourfold between machines.
  */
 const levels = [
   { inFlight: 4, aim: 106 },
@@ -24,12 +24,12 @@ const levels = [
   { inFlight: 64, aim: 34 },
 ] as const
 
-/** Postgres shows its counts of transactions after at most a second. */
+/** Postgres publishes transaction counts with a delay of up to a second. */
 const countsShownMs = 1500
 
 /**
- * What a session costs from its opening to its result: processor time, transactions, statements and bytes. Statements
- * are those that the server's connections sent (pg_stat_statements); begin and commit count.
+ * Measures the CPU time, transactions, statements and bytes of a session from its opening to its result. Statements
+ * are counted by pg_stat_statements, including begin and commit.
  */
 export async function measureSessionCost(traffic: Traffic, scale: Scale): Promise<Measurement[]> {
   const { costSessions: sessions } = scale
@@ -48,7 +48,7 @@ export async function measureSessionCost(traffic: Traffic, scale: Scale): Promis
       log: traffic.environment.logName,
       unit: 'ratio',
       value: spreadOf(floor.map((ms) => sessionMs / ms)),
-      // On Kafka it is shown for comparison: its floor leaves to the brokers what a session pays Postgres for.
+      // Without a target on Kafka, where the floor's work is done by the brokers instead of Postgres.
       ...(traffic.environment.logName === 'embedded' && {
         aim: { direction: 'at most' as const, value: aim },
       }),
@@ -58,7 +58,7 @@ export async function measureSessionCost(traffic: Traffic, scale: Scale): Promis
   return measurements
 }
 
-/** Milliseconds of processor time that the floor and the stores take to append a batch, by round. */
+/** Returns the milliseconds of CPU time that the floor and the stores take to append a batch, by round. */
 async function floorCost(traffic: Traffic, scale: Scale): Promise<number[]> {
   const { environment } = traffic
   const { live } = await environment.credentials()
@@ -80,13 +80,13 @@ async function floorCost(traffic: Traffic, scale: Scale): Promise<number[]> {
 }
 
 interface CostOptions extends Traffic {
-  /** Whose processor time counts together. */
+  /** Processes whose CPU time is added up. */
   servers: Child[]
   inFlight: number
   sessions: number
 }
 
-/** `total` is milliseconds of the servers and Postgres, `byServer` those of each server. */
+/** CPU milliseconds. `total` is for all servers and Postgres, `byServer` for each server. */
 export async function costOfSessions({ servers, inFlight, sessions, ...traffic }: CostOptions) {
   const { environment } = traffic
   const load = { concurrency: inFlight, seed: `cost ${inFlight} ${servers.length}` }
@@ -122,7 +122,7 @@ interface Counts {
   transactions: number
   statements: number
   walBytes: number
-  /** Everything in Postgres but the embedded log. */
+  /** Size of the database without the embedded log. */
   databaseBytes: number
   logBytes: number
 }

@@ -10,7 +10,7 @@ import { spreadOf } from '../stats.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** How long the command takes to print its help, and a server with all roles to be ready on a database that is there. */
+/** Measures the time of `tidegate --help`, and of starting a server with all roles on an existing database. */
 export async function measureStartup(
   environment: Environment,
   turns: Turns,
@@ -36,7 +36,7 @@ interface Start {
   cpuMs: number
 }
 
-/** Without npm, which takes longer than the command. */
+/** Starts the command without npm, which takes longer than the command. */
 async function printHelp(): Promise<Start> {
   const [began, before] = [performance.now(), endedCpuMicros()]
   const args = ['--', 'services/cli/main.ts', '--help']

@@ -1,4 +1,4 @@
-import { storedKeys } from '../../services/cli/simulate/client-keys.ts'
+import { clientKeysOf } from '../../services/cli/simulate/client-keys.ts'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import type { SimulationOptions } from '../../services/cli/simulate/simulate.ts'
 import { simulate } from '../../services/cli/simulate/simulate.ts'
@@ -14,7 +14,10 @@ export interface Traffic {
   child: Child
 }
 
-/** Sends sessions with the reference client, which weigh what those of browsers weigh; throws when anything failed, because errors are cheap to serve. */
+/**
+ * Sends sessions of realistic size with the reference client. Throws if any request failed, because errors are cheap to
+ * serve.
+ */
 export async function sendTraffic(
   { environment, child }: Traffic,
   options: Pick<SimulationOptions, 'sessions' | 'concurrency'> & Partial<SimulationOptions>,
@@ -22,7 +25,7 @@ export async function sendTraffic(
   const { live } = await environment.credentials()
   const report = await simulate({
     baseUrl: child.url,
-    publishableKeys: storedKeys(live),
+    publishableKeys: clientKeysOf(live),
     seed: 'bench',
     createAnswers: answersOf,
     ...options,
@@ -31,7 +34,7 @@ export async function sendTraffic(
   return report
 }
 
-/** Resident memory of the all-in-one process while sessions run through it. */
+/** Measures the resident memory of the all-in-one process under load. */
 export async function measureMemory(traffic: Traffic, sessions: number): Promise<Measurement> {
   const { pid } = traffic.child
   const samples: number[] = []
@@ -50,7 +53,7 @@ export async function measureMemory(traffic: Traffic, sessions: number): Promise
   }
 }
 
-/** The median of the second and of the last quarter: what is kept per session would show as growth between them. */
+/** Medians of the second and the last quarter. Memory kept per session would show as growth between them. */
 function flatness(samples: number[]): Record<string, number> {
   const quarter = (from: number) =>
     quantile(
@@ -62,7 +65,7 @@ function flatness(samples: number[]): Record<string, number> {
   return { 'second quarter MB': quarter(2), 'last quarter MB': quarter(4) }
 }
 
-/** Results hand-off with nothing else running: one session at a time, with a pause between. */
+/** Measures hand-offs without other load: one session at a time, with pauses. */
 export async function measureHandOff(traffic: Traffic, sessions: number): Promise<Measurement[]> {
   const { latency } = await sendTraffic(traffic, {
     sessions,

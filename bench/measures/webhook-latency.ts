@@ -12,8 +12,8 @@ const decisionsPerSecond = 200
 const type = 'session.result.persisted'
 
 /**
- * From a decision to its first attempt: decisions are appended as scoring appends them, at a steady rate, and the
- * receiver says when it got the request about each.
+ * Measures the time from a decision to its first attempt. Appends decisions like scoring at a steady rate, and records
+ * when the receiver gets the request about each.
  */
 export async function measureFirstAttempt(
   parts: WebhookParts,
@@ -55,7 +55,7 @@ interface Decisions {
   count: number
 }
 
-/** Appends decisions at the rate; when each was made, by the id of the webhook event that follows from it. */
+/** Appends decisions at the rate. Returns their times by the id of the resulting webhook event. */
 async function decideSteadily(
   core: Core,
   { template, name, count }: Decisions,
@@ -98,11 +98,11 @@ async function appendDecision({ log, codec }: Core, data: SessionScored): Promis
   } = data
   const meta = { eventId, time, organizationId, environment }
   const event = { type: 'SessionScored', data } as const
-  await codec.prepare([event])
+  await codec.prepareKeys([event])
   return log.append([codec.toRecord(event, meta)])
 }
 
-/** One of the decisions that earlier traffic left in the log, so that those of the bench are as large. */
+/** Returns a decision of earlier traffic from the log, so that the bench uses decisions of a realistic size. */
 async function anyDecision({ log, codec }: Core): Promise<SessionScored> {
   const { promise, resolve, reject } = Promise.withResolvers<SessionScored>()
   const consumer = await log.consume({

@@ -7,7 +7,7 @@ import { createEndpoints } from '../webhooks/endpoints.ts'
 import { measureDeliveries } from './deliveries.ts'
 import { measureFirstAttempt } from './webhook-latency.ts'
 
-/** The time from a decision to its first attempt, and deliveries against other queues and bare undici. */
+/** Measures the time from a decision to its first attempt, and deliveries against other queues and bare undici. */
 export async function measureWebhooks(
   environment: Environment,
   scale: Scale,
@@ -24,7 +24,7 @@ export async function measureWebhooks(
   const projections = await own(environment.startRoles('api', 'projections'))
   const child = await own(environment.startRoles('webhooks'))
   const endpoints = await createEndpoints({ environment, api: projections, receiver })
-  // No later measure shall be slowed by deliveries to a receiver that is gone.
+  // Prevents deliveries to a stopped receiver, which would slow later measures.
   undo.defer(() => endpoints.disable())
   const parts = { environment, child, projections, core, receiver, endpoints }
   return [await measureFirstAttempt(parts, scale), ...(await measureDeliveries(parts, scale))]

@@ -8,7 +8,7 @@ import {
 import pg from 'pg'
 import { serveRounds } from '../round-server.ts'
 
-/** As many as a session of ours has records, about. */
+/** About as many as the records of a Tidegate session. */
 const eventsPerStream = 8
 
 const projection = postgreSQLRawSQLProjection({
@@ -28,7 +28,7 @@ const store = getPostgreSQLEventStore(connectionString, {
 })
 await store.schema.migrate()
 
-/** Appends events of 1 kB one by one, in streams of eight, `inFlight` streams at a time. Returns how many in how long. */
+/** Appends single events of 1 kB in streams of eight, `inFlight` at a time. Returns their number and the time. */
 async function append({ inFlight, seconds }) {
   const begun = performance.now()
   let events = 0

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { serveRounds } from '../round-server.ts'
 import { openSender } from './signed-post.ts'
 
-// The settings of its own benchmark: as they are, or without the local queue and the batched completion.
+// Settings of its own benchmark, with or without the local queue and batched completion.
 const concurrentJobs = 24
 const batching = {
   localQueue: { size: 500, refetchDelay: { durationMs: 10 } },

@@ -6,7 +6,8 @@ import type { NewRecord } from '../../infra/log/port.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { serveRounds } from '../round-server.ts'
 
-// Appends to Kafka by our log, or by kafkajs as it comes: a process for each, since ours replaces parts of kafkajs.
+// Appends to Kafka with our log or with plain kafkajs, in separate processes, because our log replaces parts of
+// kafkajs.
 const roundSchema = z.object({ inFlight: z.int(), seconds: z.number() })
 const { KAFKA_BROKERS = '', KAFKA_TOPIC_PREFIX: topicPrefix = '' } = process.env
 const brokers = KAFKA_BROKERS.split(',')

@@ -9,13 +9,13 @@ const isInstalled = existsSync(path.join(import.meta.dirname, 'node_modules/.pac
 
 export type PeerPackage = keyof typeof packages.dependencies
 
-/** A program that does the same work with another package. */
+/** Program that does the same work with another package. */
 export interface Peer {
   name: string
   start(env: Record<string, string>): Promise<Child>
 }
 
-/** Starts `bench/peers/{program}` with its arguments. Empty where `make bench` has not installed the packages yet. */
+/** Returns peers that start `bench/peers/{program}`. Empty if `make bench` has not installed the packages. */
 export function findPeers(peer: PeerPackage, runs: { label?: string; args: string[] }[]): Peer[] {
   if (!isInstalled) console.log(`${peer} is left out: make bench installs it in bench/peers.`)
   const name = `${path.basename(peer)} ${packages.dependencies[peer]}`
@@ -27,7 +27,7 @@ export function findPeers(peer: PeerPackage, runs: { label?: string; args: strin
     }))
 }
 
-/** Creates an empty database on the Postgres that ours uses and returns its URL. */
+/** Creates an empty database on the same Postgres and returns its URL. */
 export async function createPeerDatabase(
   { databaseUrl }: Environment,
   name: string,

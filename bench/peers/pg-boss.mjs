@@ -2,7 +2,7 @@ import { PgBoss } from 'pg-boss'
 import { serveRounds } from '../round-server.ts'
 import { openSender } from './signed-post.ts'
 
-// Its workers sleep at least half a second after each batch, so batches are fetched and completed by its own calls.
+// pg-boss workers sleep at least half a second after a batch, so this fetches and completes batches directly.
 const queue = 'deliveries'
 const batchSize = 50
 const fetchers = 4

@@ -8,7 +8,7 @@ export interface Delivery {
   data: string
 }
 
-/** Body and headers as our own deliveries have them. */
+/** Returns the body and headers of a Tidegate delivery. */
 export function signedRequest({ id, data }: Delivery, secret: string) {
   const now = Date.now()
   const body = webhookBody({ id, type: 'session.result.persisted', created_at: now, data })

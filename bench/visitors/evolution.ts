@@ -2,8 +2,8 @@ import type { SeededRandom } from '../../services/cli/simulate/generate/random.t
 import { address, digest, type Kind, type Look } from './looks.ts'
 
 /**
- * After how many days an attribute changes. First of the browser in the middle, then of one that is less stable than 90 of
- * 100, then than 95. null = never. Source: Vastel et al., FP-STALKER, IEEE S&P 2018, table of attribute stability.
+ * After how many days an attribute changes. First of the browser in the middle, then of one that is less stable than 90
+ * of 100, then than 95. null = never. Source: Vastel et al., FP-STALKER, IEEE S&P 2018, table of attribute stability.
  */
 const published = {
   resolution: [null, 3.1, 1.8],
@@ -14,7 +14,7 @@ const published = {
   renderer: [null, 81.2, 30.3],
   language: [null, 215.1, 56.7],
 } as const
-// Not in that table: taken as stable as what is nearest to them.
+// Not in the table; assumed to be as stable as similar attributes.
 const assumed = {
   network: [30, 4, 2],
   voices: [290, 35.3, 17.2],
@@ -24,7 +24,7 @@ const assumed = {
 type Attribute = keyof typeof published | keyof typeof assumed
 export type Habits = Record<Attribute, { days: number | null; other: string[] }>
 
-/** How often this browser changes what. */
+/** Returns how often the browser changes each part. */
 export function habitsOf(random: SeededRandom): Habits {
   const of = ([middle, p90, p95]: readonly [number | null, number, number]) => {
     const at = random.next()
@@ -39,7 +39,7 @@ export function habitsOf(random: SeededRandom): Habits {
   return Object.fromEntries(entries)
 }
 
-// Between the middle and the unstable ones most never change either, where the middle does not.
+// If the median browser never changes, neither do most of those between it and the unstable ones.
 function between(
   at: number,
   { middle, p90, p95 }: { middle: number | null; p90: number; p95: number },
@@ -62,7 +62,7 @@ const travels = [
   ['Asia/Singapore', -480],
 ] as const
 
-/** The look some days later. */
+/** Returns the look some days later. */
 export function evolve(
   look: Look,
   {
@@ -123,7 +123,7 @@ export function evolve(
   return { snapshot: s, ip }
 }
 
-// Most go to and fro between a few places.
+// Most devices move between a few places.
 function placeOf(habits: Habits, random: SeededRandom): string {
   const known = random.pick(habits.network.other)
   return [

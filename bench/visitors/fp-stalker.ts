@@ -8,8 +8,8 @@ interface Known {
 }
 
 /**
- * The rules of FP-STALKER (Vastel et al., IEEE S&P 2018, rule-based variant), over what a look has of its attributes.
- * An id is given where exactly one fits, and a new one where none or several do.
+ * Matches visits by the rules of FP-STALKER (Vastel et al., IEEE S&P 2018, rule-based variant), for the attributes that
+ * a look has. Returns the id if exactly one fits, otherwise a new one.
  */
 export function trackByRules(visits: Visit[]): string[] {
   const known = new Map<string, Known>()

@@ -20,7 +20,7 @@ const abroad = [
 
 interface Journey {
   loss: Loss
-  /** Devices begin one after another, and not all in the first week. */
+  /** True if devices start at different times instead of all in the first week. */
   isStaggered?: boolean
 }
 
@@ -46,7 +46,7 @@ interface Seen {
   look: Look
 }
 
-/** What is seen of the device, whatever it keeps. */
+/** Returns the observations of the device, regardless of its storage. */
 function looksOf(device: Device, seed: string): Seen[] {
   const random = createSeededRandom(seed, 'device', device.id)
   const travels = createSeededRandom(seed, 'person', device.person)

@@ -6,9 +6,9 @@ import { type Answered, profileOfLook, replayed, type Visit } from './replay.ts'
 export interface Judgement {
   devices: number
   visits: number
-  /** Of the visits, those that were answered with another device's visitor. */
+  /** Share of visits that were matched to another device's visitor. */
   wrong: number
-  /** Of the visitors in the end, those with more than one device. */
+  /** Share of visitors with more than one device at the end. */
   mixed: number
   idsPerBrowser: number
   /** The same, of a matcher that knows which looks only one device ever has. */
@@ -93,7 +93,7 @@ export function judge(devices: Device[], { visits, answers }: Replayed): Judgeme
   }
 }
 
-/** How many ids each browser has, if a look leads to it where no other browser ever has that look. */
+/** Returns the number of ids of each browser if every look that only one browser has is matched. */
 function boundOf(visits: Visit[]): Map<number, number> {
   const looks = visits.map(({ look }) => nameOf(look))
   const owners = new Map<string, Set<number>>()

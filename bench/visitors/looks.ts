@@ -7,7 +7,7 @@ import {
 } from '../../services/cli/simulate/generate/random.ts'
 import { deviceSnapshot } from '../../services/cli/simulate/generate/snapshot.ts'
 
-/** What a server sees of a browser at a visit. */
+/** Observations of a browser at a visit. */
 export interface Look {
   snapshot: Snapshot
   ip: string
@@ -15,7 +15,7 @@ export interface Look {
 
 export type Kind = 'desktop' | 'phone' | 'hardened'
 
-/** How many drawings browsers of one card, system and engine make: fonts and drivers differ in ways that nothing else shows. */
+/** Number of different drawings by browsers with the same card, system and engine, due to fonts and drivers. */
 const drawings = 12
 const zones = [
   ...[...Array(6)].map(() => ['America/New_York', 240] as const),
@@ -40,7 +40,9 @@ const languages = [
 
 type Fingerprint = ReturnType<FingerprintGenerator['getFingerprint']>['fingerprint']
 
-/** Looks of browsers as the public generator finds them in the wild, with what it does not know made of what it knows. */
+/**
+ * Looks of browsers as the public generator finds them in the wild, with what it does not know made of what it knows.
+ */
 export function createLooks(seed: string) {
   const random = createSeededRandom(seed, 'looks')
   const generators = {

@@ -13,11 +13,11 @@ interface Country {
   languages: string[]
 }
 
-/** Where a device is found when its person is at home, and where else it may be. Prefixes of IPv4 /24. */
+/** Networks of a device, as prefixes of IPv4 /24. */
 interface Networks {
   home: string
   office: string | null
-  /** Of the country's carrier. */
+  /** Networks of the mobile carrier. */
   carrier: string[]
 }
 
@@ -30,7 +30,7 @@ export interface Device {
   isJudged: boolean
   isPrivate: boolean
   snapshot: Look['snapshot']
-  /** What an office machine shows of itself at a desk with a dock. */
+  /** Snapshot of an office machine in a dock. */
   docked: Look['snapshot'] | null
   networks: Networks
 }
@@ -67,7 +67,7 @@ const otherLanguages = [
   ['en-GB', 'en'],
   ['zh-CN', 'zh'],
 ]
-/** How common each of a machine's render variants is. */
+/** Weights of a machine's render variants. */
 const variants = [40, 25, 15, 10, 6, 4].map((weight, variant) => [variant, weight] as const)
 
 interface Office {
@@ -79,7 +79,9 @@ interface Office {
 
 type Models = ReturnType<typeof createLooks>
 
-/** People with phones, desktops and office machines; half of the homes are for judging what was fitted on the others. */
+/**
+ * People with phones, desktops and office machines; half of the homes are for judging what was fitted on the others.
+ */
 export function populationOf(seed: string, homes = 400): Device[] {
   const models = createLooks(`${seed} models`)
   const random = createSeededRandom(seed, 'population')

@@ -6,10 +6,10 @@ import { allKeys, storageKeyOf, visitorKeysOf } from '../../services/scoring/vis
 import { type KnownVisitor, matchVisitor } from '../../services/scoring/visitors/match.ts'
 import { type Profile, profileOf } from '../../services/scoring/visitors/profile.ts'
 import {
+  firstSeenByStorage,
   type LinkedSession,
   needsSplitCheck,
   sessionsToSplit,
-  storageFirstSeen,
 } from '../../services/scoring/visitors/split.ts'
 import { evolve, type Habits, habitsOf } from './evolution.ts'
 import { createLooks, type Kind, type Look } from './looks.ts'
@@ -131,7 +131,7 @@ function createMemory() {
       index.get(key)?.delete(id)
     ofVisitor.delete(id)
     for (const link of theirs) put(link)
-    const began = storageFirstSeen(theirs)
+    const began = firstSeenByStorage(theirs)
     const [storage_key] = [...began].sort((one, other) => other[1] - one[1])[0] ?? ['']
     const times = theirs.map(({ linked_at }) => linked_at)
     visitors.set(id, {

@@ -4,7 +4,7 @@ import { browsersOf, type Visit, visitsOf } from './replay.ts'
 
 export interface Scenario {
   name: string
-  /** How often a browser has lost what it kept before a visit, 0 to 1. */
+  /** Probability, 0 to 1, that a browser has lost its storage before a visit. */
   loss: number
   browsers: number
   visits: Visit[]

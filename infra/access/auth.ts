@@ -10,10 +10,10 @@ import { ApiError } from '../errors/errors.ts'
 import type { OrganizationId } from '../ids.ts'
 import {
   type ChargeOptions,
-  type Charges,
   type CostOf,
   chargeBody,
-  createCharges,
+  createRequestMeter,
+  type RequestMeter,
 } from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
@@ -25,7 +25,7 @@ import {
   checkOrganization,
   checkOrigin,
   checkScope,
-  usablePrincipal,
+  requireUsableKey,
 } from './key-checks.ts'
 import {
   type Caller,
@@ -49,20 +49,20 @@ type EndpointScope = Exclude<Scope, '*'>
 export interface Auth {
   requireSecret(scope: EndpointScope, cost?: number): onRequestHookHandler
   /** For `/v1/organizations/:organizationId` and below: the caller must belong to that organization. */
-  requireOwnOrganization(scope: EndpointScope, changes?: SharedSetting): onRequestHookHandler
+  requireOwnOrganization(scope: EndpointScope, setting?: SharedSetting): onRequestHookHandler
   /** For endpoints whose cost depends on the body. Charges `bucket` (default: the caller's) once the body is read. */
-  requireSecretCosting(
+  requireSecretWithBodyCost(
     scope: EndpointScope,
     costOf: CostOf,
     bucket?: BucketName,
   ): { onRequest: onRequestHookHandler; preParsing: preParsingAsyncHookHandler }
-  /** Replaces the units that the request's hook charged by `cost`, once the request is validated. ApiError: 429. */
-  charge(request: FastifyRequest, charge: { reply: FastifyReply; cost: number }): Promise<void>
+  /** Raises the charge for the request to `cost` units. Throws 429 if there are not enough. */
+  raiseCharge(request: FastifyRequest, charge: { reply: FastifyReply; cost: number }): Promise<void>
   /** Returns the caller as the actor that `DecideAs` records in events. */
   actor(request: FastifyRequest): Actor
   caller(request: FastifyRequest): Caller
-  /** The organization and environment whose data the caller may read. */
-  scope(request: FastifyRequest): { organizationId: OrganizationId; environment: Environment }
+  /** Returns the organization and environment whose data the caller may read. */
+  dataScope(request: FastifyRequest): { organizationId: OrganizationId; environment: Environment }
 }
 
 type Proceed<P> = (
@@ -75,30 +75,30 @@ type Proceed<P> = (
 export type VerifyCaller = (proceed: Proceed<Caller>) => onRequestHookHandler
 
 /** Creates hooks that charge units and set the X-RateLimit-* headers before they check scope and organization. */
-export function createCallerAuth(verifyCaller: VerifyCaller, charges: Charges): Auth {
-  const charged = (check: (caller: Caller, request: FastifyRequest) => void, cost = 1) =>
+export function createCallerAuth(verifyCaller: VerifyCaller, meter: RequestMeter): Auth {
+  const chargeThen = (check: (caller: Caller, request: FastifyRequest) => void, cost = 1) =>
     verifyCaller((caller, request, reply) =>
-      runAfter(charges.charge(caller, { reply, cost }), () => check(caller, request)),
+      runAfter(meter.charge(caller, { reply, cost }), () => check(caller, request)),
     )
   return {
     requireSecret: (scope, cost) =>
       declareAccess(
         { keyType: 'secret', scope },
-        charged((caller) => checkScope(caller, scope), cost),
+        chargeThen((caller) => checkScope(caller, scope), cost),
       ),
-    requireOwnOrganization: (scope, changes) =>
+    requireOwnOrganization: (scope, setting) =>
       declareAccess(
         { keyType: 'secret', scope, ownOrganization: true },
-        charged((caller, { params }) => {
+        chargeThen((caller, { params }) => {
           checkScope(caller, scope)
           checkOrganization(caller, params)
-          if (changes) checkLiveAccess(caller, changes)
+          if (setting) checkLiveAccess(caller, setting)
         }),
       ),
-    requireSecretCosting(scope, costOf, bucket) {
+    requireSecretWithBodyCost(scope, costOf, bucket) {
       const preParsing = chargeBody(costOf, async (request, { reply, cost }) => {
         const caller = asCaller(request.principal)
-        await charges.charge(caller, { reply, cost, bucket })
+        await meter.charge(caller, { reply, cost, bucket })
         checkScope(caller, scope)
       })
       return {
@@ -109,10 +109,10 @@ export function createCallerAuth(verifyCaller: VerifyCaller, charges: Charges): 
         preParsing,
       }
     },
-    charge: ({ principal }, charge) => charges.recharge(asCaller(principal), charge),
+    raiseCharge: ({ principal }, charge) => meter.raiseCharge(asCaller(principal), charge),
     actor: ({ principal }) => actorOf(asCaller(principal)),
     caller: ({ principal }) => asCaller(principal),
-    scope({ principal }) {
+    dataScope({ principal }) {
       const { organizationId, environment } = asCaller(principal)
       return { organizationId, environment }
     },
@@ -125,7 +125,7 @@ function actorOf(caller: Caller): Actor {
 }
 
 export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
-  /** Milliseconds for which a key's record is cached (default 15,000). */
+  /** Time for which a key's record is cached (default 15 seconds). */
   cacheMs?: number
   onKeyUsed?: ((keyId: KeyPrincipal['keyId']) => void) | undefined
 }
@@ -139,7 +139,7 @@ export type KeyAuth = ReturnType<typeof createAuth>
  */
 export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
   const keys = createKeyCache({ ...options, cacheMs })
-  const charges = createCharges(options)
+  const meter = createRequestMeter(options)
 
   // Runs without a promise if the key is cached and this process holds units for it, as for nearly all requests.
   function verifyKey<P extends KeyPrincipal>(
@@ -149,7 +149,7 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
   ): onRequestHookHandler {
     return (request, reply, done) => {
       const accept = (record: KeyRecord | undefined) => {
-        request.principal = usablePrincipal(record, options.clock)
+        request.principal = requireUsableKey(record, options.clock)
         const principal = narrow(request.principal, request)
         onKeyUsed?.(principal.keyId)
         return proceed(principal, request, reply)
@@ -167,31 +167,31 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     }
   }
 
-  // Runs before the key is looked up again, so that a refused request costs neither units nor a lookup.
+  // Runs before the lookup of a stale key, so that a refused request costs neither units nor a lookup.
   function enforceFairShare(key: string, { ip }: FastifyRequest): void {
     const record = keys.peek(key)
-    if (record?.principal.type === 'publishable') charges.enforceFairShare(record.principal, ip)
+    if (record?.principal.type === 'publishable') meter.enforceFairShare(record.principal, ip)
   }
 
   return {
-    ...createCallerAuth((proceed) => verifyKey(asSecretPrincipal, proceed), charges),
+    ...createCallerAuth((proceed) => verifyKey(asSecretPrincipal, proceed), meter),
     /** For collect endpoints. Also checks the key's allowed origins. */
     requirePublishable: () =>
       declareAccess(
         { keyType: 'publishable' },
         verifyKey(
           checkedPublishable,
-          (principal, _request, reply) => charges.charge(principal, { reply, cost: 1 }),
+          (principal, _request, reply) => meter.charge(principal, { reply, cost: 1 }),
           enforceFairShare,
         ),
       ),
     /**
-     * onError hook of collect endpoints. Only the body shows that another platform's SDK uses a native key. That counts
-     * as a failed key check, so it refunds the units and removes the X-RateLimit-* headers.
+     * onError hook of collect endpoints: if another platform's SDK used a native key, refunds the units and removes the
+     * X-RateLimit-* headers. That shows only in the body, but counts as a failed key check.
      */
     refundWrongClient: ((request, reply, error, done) => {
-      const isForeign = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
-      if (isForeign && request.principal) charges.refund(request.principal, reply)
+      const isWrongKey = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
+      if (isWrongKey && request.principal) meter.refund(request.principal, reply)
       done()
     }) satisfies onErrorHookHandler,
     principal(request: FastifyRequest): Principal {

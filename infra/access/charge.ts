@@ -10,7 +10,7 @@ import { isObject } from '../../schemas/lenient.ts'
 import { ApiError } from '../errors/errors.ts'
 import type { Clock, OrganizationId } from '../ids.ts'
 import { createLru } from '../lru.ts'
-import { parsedJson } from '../text.ts'
+import { parseJsonOrUndefined } from '../text.ts'
 import { type Budget, rateLimitError } from './budget.ts'
 import { createFairShare, type FairShare } from './fair-share.ts'
 import type { Principal } from './principal.ts'
@@ -31,8 +31,8 @@ export interface ChargeOptions {
    */
   defaultLimits?: (Record<KeyType, number> & Partial<Record<BucketName, number>>) | undefined
   /**
-   * Returns the budget per source address that replaces the organization's bucket, for a key that anybody can read.
-   * Such a request costs one unit, and its response has no X-RateLimit-* headers.
+   * Returns the budget per source address that replaces the organization's bucket, for a key that anyone can read. Such
+   * a request costs one unit, and its response has no X-RateLimit-* headers.
    */
   perSourceBudget?: ((principal: Principal) => Budget | undefined) | undefined
   onRateLimited?: ((callerType: Principal['type']) => void) | undefined
@@ -51,22 +51,22 @@ const standardLimits: Record<BucketName, number> = {
   requests: 12_000,
   person: 600,
 }
-// Sources share a bucket fairly only once it is below half full.
-const shortFraction = 1 / 2
+// Fair shares are enforced only while the bucket is below this fraction of its limit.
+const scarcityThreshold = 1 / 2
 const windowMs = 60_000
 const maxOrganizations = 1000
 const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
 
-export type Charges = ReturnType<typeof createCharges>
+export type RequestMeter = ReturnType<typeof createRequestMeter>
 
-export function createCharges(options: ChargeOptions) {
+export function createRequestMeter(options: ChargeOptions) {
   const { clock, limiter, perSourceBudget, onRateLimited } = options
-  const requestOf = createRequestOf({ ...standardLimits, ...options.defaultLimits })
+  const requestOf = createRequestBuilder({ ...standardLimits, ...options.defaultLimits })
 
   // Sets headers on the reply rather than the error: a request that fails later was charged too and must say so.
-  function applyResult(
+  function setHeadersOrRefuse(
     { admitted, limit, remaining, cost, retryAfterSeconds }: RateLimitResult,
     reply: FastifyReply,
     callerType: Principal['type'],
@@ -80,10 +80,10 @@ export function createCharges(options: ChargeOptions) {
     throw error
   }
 
-  const shares = createLru<OrganizationId, FairShare>(maxOrganizations)
-  function shareOf(organizationId: OrganizationId): FairShare {
-    const share = shares.get(organizationId) ?? createFairShare({ clock, windowMs })
-    shares.set(organizationId, share)
+  const fairShares = createLru<OrganizationId, FairShare>(maxOrganizations)
+  function fairShareOf(organizationId: OrganizationId): FairShare {
+    const share = fairShares.get(organizationId) ?? createFairShare({ clock, windowMs })
+    fairShares.set(organizationId, share)
     return share
   }
 
@@ -96,23 +96,23 @@ export function createCharges(options: ChargeOptions) {
   return {
     /**
      * Throws 429 for a source that has had more than its fair share of a bucket below half full, while other sources
-     * send requests too. A refusal costs no units: otherwise whoever copies a publishable key could lock everybody else
-     * out. All sources together get twice the remaining units per minute, so the bucket settles where refill equals
-     * spending.
+     * send requests too. A refusal costs no units: otherwise anyone who copies a publishable key could lock everyone
+     * else out. All sources together get twice the remaining units per minute, so the bucket settles where refill
+     * equals spending.
      */
     enforceFairShare(principal: Principal, ip: string): void {
       if (!limiter || perSourceBudget?.(principal)) return
       const source = sourceOf(ip)
-      const share = shareOf(principal.organizationId)
+      const share = fairShareOf(principal.organizationId)
       const request = requestOf(principal, { cost: 1 })
       const left = limiter.remaining(request)
-      const isShared = left < request.limit * shortFraction && !share.isOnlyParty(source)
-      if (!share.admit(source, isShared ? () => left / shortFraction : undefined))
+      const isShared = left < request.limit * scarcityThreshold && !share.isOnlyParty(source)
+      if (!share.admit(source, isShared ? () => left / scarcityThreshold : undefined))
         refuse(principal.type, rateLimitError())
     },
     /**
-     * Throws 429 when there are not enough units. Returns undefined when it decides synchronously: a promise for each
-     * request would cost more than the decision.
+     * Throws 429 if there are not enough units. Returns undefined if it decided synchronously: a promise per request
+     * would cost more than the decision.
      */
     charge(principal: Principal, { reply, ...units }: Charge): Promise<void> | undefined {
       if (!limiter) return undefined
@@ -123,26 +123,26 @@ export function createCharges(options: ChargeOptions) {
       }
       const result = limiter.consume(requestOf(principal, units))
       if (result instanceof Promise)
-        return result.then((settled) => applyResult(settled, reply, principal.type))
-      applyResult(result, reply, principal.type)
+        return result.then((settled) => setHeadersOrRefuse(settled, reply, principal.type))
+      setHeadersOrRefuse(result, reply, principal.type)
       return undefined
     },
     refund,
     /**
-     * Replaces the units charged so far by `cost`, in one charge so that `Retry-After` covers all of them. Charges at
-     * most a full bucket: otherwise a small limit would refuse the request forever.
+     * Raises the charge for a request to `cost` units, with a refund and a new charge, so that `Retry-After` covers all
+     * of them. Charges at most a full bucket: otherwise a small limit would refuse the request forever.
      */
-    async recharge(principal: Principal, { reply, cost }: Omit<Charge, 'bucket'>): Promise<void> {
+    async raiseCharge(principal: Principal, { reply, cost }: Omit<Charge, 'bucket'>) {
       if (!limiter || cost <= Number(reply.getHeader(costHeader) ?? 0)) return
       refund(principal, reply)
       const request = requestOf(principal, { cost })
       const result = await limiter.consume({ ...request, cost: Math.min(cost, request.limit) })
-      applyResult(result, reply, principal.type)
+      setHeadersOrRefuse(result, reply, principal.type)
     },
   }
 }
 
-const createRequestOf =
+const createRequestBuilder =
   (defaultLimits: Record<BucketName, number>) =>
   (
     principal: Principal,
@@ -160,10 +160,10 @@ const createRequestOf =
     return { owner: principal.organizationId, bucket, limit, cost }
   }
 
-/** Returns the units of a request, at least 1, from its parsed body; `undefined` for a body that is not JSON. */
+/** Cost of a request in units, at least 1. `body` is unvalidated, or undefined if it is not JSON. */
 export type CostOf = (body: unknown) => number
 
-/** Charges a unit per item of a list in the body, which is not validated yet: 1 to `max`, and 1 without a list. */
+/** Creates a cost function: one unit per item of the list `member`, at most `max`; 1 without a list. */
 export const costOfItems =
   (member: string, max: number): CostOf =>
   (body) => {
@@ -172,8 +172,8 @@ export const costOfItems =
   }
 
 /**
- * Creates a preParsing hook that reads the body, calls `charge` with its cost before anything checks the body, and
- * passes it on unchanged. A body that is not JSON or is too large costs `costOf(undefined)`.
+ * Creates a preParsing hook that reads the body, calls `charge` with its cost, and passes the body on unchanged and
+ * unchecked. A body that is not JSON or is too large costs `costOf(undefined)`.
  */
 export function chargeBody(
   costOf: CostOf,
@@ -191,7 +191,7 @@ export function chargeBody(
     // TextDecoder skips a byte order mark, as the body parser does.
     await charge(request, {
       reply,
-      cost: costOf(body && parsedJson(new TextDecoder().decode(body))),
+      cost: costOf(body && parseJsonOrUndefined(new TextDecoder().decode(body))),
     })
     // The rest of the body stays unread, so the connection cannot be reused.
     if (!body) throw new ApiError('request.payload_too_large', { headers: { connection: 'close' } })
@@ -203,7 +203,7 @@ async function readAll(payload: RequestPayload, limit: number): Promise<Buffer |
   const chunks: Buffer[] = []
   let length = 0
   try {
-    // Destroying the request would also close the connection that the refusal goes out on.
+    // Destroying the request would also close the connection that carries the error response.
     for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
       length += chunk.length
       if (length > limit) return undefined

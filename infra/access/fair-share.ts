@@ -7,14 +7,14 @@ export interface Totals {
   granted: number
 }
 
-// The weight of a request after fourteen windows, from which on it no longer counts.
+// A request stops counting when it has decayed to this weight, after fourteen windows.
 const minWeight = 1e-6
 
 export type FairShare = ReturnType<typeof createFairShare>
 
 /**
- * Creates a max-min fair divider of a scarce resource, in this process. A party that requests less than an equal share
- * is never refused; what it leaves is divided equally among the others. So one party's load cannot starve another.
+ * Creates an in-process max-min fair divider of a scarce resource. A party that requests less than an equal share
+ * is never refused; the rest is divided equally among the others. So one party's load cannot starve another.
  * Requests and grants decay exponentially with the time constant `windowMs`. The `maxParties` most recent are tracked.
  */
 export function createFairShare({

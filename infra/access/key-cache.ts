@@ -28,14 +28,14 @@ interface Lookup {
 type PendingLookup = Promise<KeyRecord | undefined>
 
 const maxKeys = 10_000
-// Concurrent lookups. Separate limits, so that guessed keys queue behind each other and not in front of verified ones.
+// Concurrent lookups. Separate limits, so that guessed keys delay only each other.
 const maxLookups = { unverified: 4, verified: 4 }
 const queueMs = 5000
 
 /**
  * Creates a cache that looks each key up at most once per `cacheMs`. Concurrent requests with one key share a lookup.
- * Keys are cached in plain text, in memory only. Keys that do not exist are cached separately, so that guesses evict no
- * customer's key. A negative entry never delays a new key: nobody can send it before it is stored.
+ * Keys are cached in plain text, in memory only. Unknown keys are cached separately, so that guesses evict no
+ * customer's key. Caching them never delays a new key, because nobody can send a key before it is stored.
  */
 export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }: KeyCacheOptions) {
   const { sourceBudget = createBudget({ clock }), onKeyLookup } = options
@@ -58,9 +58,9 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return record
   }
 
-  function findRecord(key: string, { ip }: { readonly ip: string }): PendingLookup {
-    // A key verified here before is no guess and spends nothing: otherwise customers behind one proxy, whose keys
-    // all become stale with the same change, would lock each other out.
+  function startLookup(key: string, { ip }: { readonly ip: string }): PendingLookup {
+    // A key that was verified here before is no guess and costs nothing: otherwise customers behind one proxy, whose
+    // keys all become stale with the same change, would lock each other out.
     const mayBeGuess = !verified.has(key)
     const source = sourceOf(ip)
     if (mayBeGuess && !sourceBudget.spend(source)) {
@@ -69,7 +69,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     }
     const isCurrent = (): boolean => pending.get(key) === lookup
     const record = (mayBeGuess ? limit : verifiedLimit).run([], () => fetchRecord(key, isCurrent))
-    // Refunded unless the key is unknown: neither a restart nor a failed lookup may lock customers out.
+    // Refunds the lookup unless the key is unknown: neither a restart nor a failed lookup may lock customers out.
     const refund = () => sourceBudget.refund(source)
     if (mayBeGuess) record.then((found) => found && refund(), refund)
     const lookup: PendingLookup = record.finally(() => {
@@ -80,11 +80,11 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
   }
 
   return {
-    /** Returns the cached record of a key verified before, however old. */
+    /** Returns the cached record of a verified key, however old. */
     peek: (key: string): KeyRecord | undefined => verified.peek(key)?.record,
     /**
-     * Returns the record, or undefined when the key does not exist; a promise only if it has to be looked up. ApiError:
-     * rate_limit.exceeded when the source has sent too many unknown keys.
+     * Returns the key's record; undefined if it does not exist. Returns a promise only if it has to look the key up.
+     * Throws 429 if the source has sent too many unknown keys.
      */
     find(
       key: string,
@@ -94,7 +94,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       if (cached && isFresh(cached, { now: clock(), cacheMs })) return cached.record
       // A malformed key or a wrong checksum costs no lookup.
       if (!parseApiKey(key)) return undefined
-      return pending.get(key) ?? findRecord(key, source)
+      return pending.get(key) ?? startLookup(key, source)
     },
     /**
      * Marks the cached records of these organizations stale (default: of all), and discards the results of lookups

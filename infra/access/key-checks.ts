@@ -13,6 +13,7 @@ import {
   type SharedSetting,
 } from './principal.ts'
 
+/** Throws 401 unless the header has a bearer token. */
 export function bearerToken(authorization: string | undefined): string {
   if (!authorization?.trim()) throw new ApiError('auth.missing_api_key')
   const token = /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
@@ -21,16 +22,16 @@ export function bearerToken(authorization: string | undefined): string {
 }
 
 /**
- * Returns the principal of a key. 401 if it is unknown, revoked or past its grace; 403 if its organization is not
- * active.
+ * Returns the key's principal. Throws 401 if the key is unknown, revoked or past its grace period, and 403 if its
+ * organization is not active.
  */
-export function usablePrincipal(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
+export function requireUsableKey(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
   if (!record || isKeyUnusable(record, clock())) throw new ApiError('auth.invalid_api_key')
   if (record.organizationStatus !== 'active') throw new ApiError('auth.organization_inactive')
   return record.principal
 }
 
-/** Returns true for a key that is revoked, or rotated and past its grace. */
+/** Returns true for a revoked key, and for a rotating one past its grace period. */
 export function isKeyUnusable(
   { status, graceExpiresAt }: Pick<KeyRecord, 'status' | 'graceExpiresAt'>,
   now: number,
@@ -41,6 +42,7 @@ export function isKeyUnusable(
   )
 }
 
+/** Throws 403 for any other principal. */
 export function asSecretPrincipal(principal: Principal | null): SecretPrincipal {
   if (principal?.type === 'secret') return principal
   const native = principal?.type === 'publishable' && principal.clientTarget !== 'browser'
@@ -60,7 +62,7 @@ export function checkScope(caller: Caller, scope: Scope): void {
   checkScopes(caller, [scope])
 }
 
-/** Throws 403 naming the first missing scope. An empty list stands for the default scopes, on both sides. */
+/** Throws 403 naming the first missing scope. In both lists, empty means the default scopes. */
 export function checkScopes(
   { type, scopes }: { type?: Caller['type']; scopes: readonly string[] },
   required: readonly string[],
@@ -78,7 +80,7 @@ export function checkScopes(
 export const effectiveScopes = (stored: readonly string[]) =>
   stored.length > 0 ? stored : defaultScopes
 
-/** Throws 403 unless the path names the caller's organization, whether or not the named one exists. */
+/** Throws 403 for any `organizationId` in the path but the caller's own, even if no such organization exists. */
 export function checkOrganization({ type, organizationId }: Caller, params: unknown): void {
   const hasId = typeof params === 'object' && params !== null && 'organizationId' in params
   if (hasId && params.organizationId === organizationId) return
@@ -91,7 +93,7 @@ type EnvironmentGrant =
   | Pick<SecretPrincipal, 'type' | 'environment'>
   | Pick<PersonPrincipal, 'type' | 'environments'>
 
-/** Throws 403 for a caller without access to live. */
+/** Throws 403 for a caller without access to live, except for a test key if the setting allows it. */
 export function checkLiveAccess(
   caller: EnvironmentGrant,
   { subject, allowsTestKeys }: SharedSetting,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { Clock } from '../ids.ts'
-import { runTogether } from '../postgres/arrays.ts'
+import { runAsOneStatement } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
 import { column, primaryKey, table, writeRows } from '../postgres/table.ts'
@@ -21,7 +21,7 @@ const keyUsage = table('tidegate.api_key_usage', {
 export const keyUsageMigrations: Migrations = { name: 'key-usage', create: ddlOf(keyUsage) }
 
 /** Creates a write-behind buffer of last-used times: uses within `lingerMs` are written in one statement. */
-export function createKeyUsage({
+export function createKeyUsageBuffer({
   pool,
   clock,
   logger,
@@ -93,15 +93,15 @@ async function write(pool: pg.Pool, uses: [keyId: string, lastUsedAt: number][])
     conflict: `on conflict (key_id) do update set last_used_at = excluded.last_used_at
       where api_key_usage.last_used_at < excluded.last_used_at`,
   })
-  await runTogether(pool, written)
+  await runAsOneStatement(pool, written)
 }
 
-/** Returns the last use in epoch milliseconds by key, up to a minute late. Keys never used are left out. */
-export async function lastUsedAt(db: Db, keyIds: readonly string[]): Promise<Map<string, number>> {
+/** Returns last uses by key id, in epoch milliseconds and up to a minute late. Omits keys that were never used. */
+export async function loadLastUses(db: Db, ids: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: string; at: number }>({
     name: 'key-usage',
     text: `select key_id as id, last_used_at::float8 as at from tidegate.api_key_usage where key_id = any($1)`,
-    values: [keyIds],
+    values: [ids],
   })
   return new Map(rows.map(({ id, at }) => [id, at]))
 }

@@ -1,15 +1,13 @@
 import { ApiError } from '../errors/errors.ts'
 
-// Shared by commands of several services that decide about an organization.
-
 /** The caller of a command: an API key of the organization itself, or the operator of the installation. */
 export type CallerKind = 'key' | 'operator'
 
 /**
- * Returns the organization that a command is about. 404 if it does not exist; 403 for its own keys if it is not active,
- * because a key verified shortly before could otherwise still change it, even its status.
+ * Throws 404 if the organization does not exist, and 403 if it is not active and the caller is one of its keys: a key
+ * verified shortly before could otherwise still change it, even its status.
  */
-export function organizationFor<O extends { status: string }>(
+export function requireUsableOrganization<O extends { status: string }>(
   organization: O | undefined,
   by: CallerKind,
 ): O {
@@ -21,8 +19,8 @@ export function organizationFor<O extends { status: string }>(
 }
 
 /**
- * Names the lock that serializes decisions about an organization's webhook endpoints with those about services that
- * refer to an endpoint.
+ * Returns the name of the lock that serializes decisions about an organization's webhook endpoints with those about
+ * services that refer to an endpoint.
  */
-export const endpointsLock = (organizationId: string): string =>
+export const webhookEndpointsLock = (organizationId: string): string =>
   `webhook-endpoints:${organizationId}`

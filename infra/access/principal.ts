@@ -58,7 +58,7 @@ export interface PersonPrincipal extends CallerBase {
 export interface KeyRecord {
   principal: KeyPrincipal
   status: 'active' | 'rotating' | 'revoked'
-  /** Epoch milliseconds. A rotating key stops working here. */
+  /** End of a rotating key's grace period, epoch milliseconds. */
   graceExpiresAt: number | null
   organizationStatus: 'active' | 'suspended' | 'deleted'
 }

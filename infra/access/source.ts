@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * Returns the source that per-address limits count by: the IPv4 address, also if mapped to IPv6 (`::ffff:203.0.113.9`),
+ * Returns the key of an address in per-source limits: the IPv4 address (also if mapped to IPv6, `::ffff:203.0.113.9`),
  * or the /64 of an IPv6 address, which an access network assigns to one customer. Invalid addresses, which only a
- * misconfigured proxy sends, all count as one source.
+ * misconfigured proxy sends, share one key.
  */
 export function sourceOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown'

@@ -10,7 +10,7 @@ import {
   providersByName,
   spellingsByPattern,
   wellKnownNames,
-} from './judged.ts'
+} from './overrides.ts'
 
 interface KnownBot {
   id: string
@@ -47,21 +47,21 @@ const purposes: [string, AgentPurpose][] = [
 ]
 // Agents that fetch a page because a person asked an assistant to.
 const assistantName = /-?user\b|externalfetcher|duckassist|notebooklm|google-?agent/i
-// Words that no browser or app has in its name. A name without one must be in `wellKnownNames`, or be verifiable.
+// Words that occur in no name of a browser or app. A name without one must be in `wellKnownNames` or verifiable.
 const botWord =
   /bot\b|bot[-_ /.]|crawl|spider|slurp|fetcher|scan|monitor|check|validator|archive|indexer|scraper|harvest|unfurl|uptime|synthetic|link ?preview|feed ?(parser|reader)|adsbot/i
-const isLibrary = (kinds: string[]) =>
-  kinds.some((kind) =>
-    ['tool', 'programmatic', 'http-library', 'browser-automation'].includes(kind),
+const isLibrary = (categories: string[]) =>
+  categories.some((category) =>
+    ['tool', 'programmatic', 'http-library', 'browser-automation'].includes(category),
   )
 
-function purposeOf(product: string, kinds: string[]): AgentPurpose {
-  const purpose = purposes.find(([kind]) => kinds.includes(kind))?.[1] ?? 'other'
-  const isAi = ['ai', 'ai-crawler', 'browser-automation'].some((kind) => kinds.includes(kind))
+function purposeOf(product: string, categories: string[]): AgentPurpose {
+  const purpose = purposes.find(([category]) => categories.includes(category))?.[1] ?? 'other'
+  const isAi = ['ai', 'ai-crawler', 'browser-automation'].some((name) => categories.includes(name))
   return isAi && assistantName.test(product) ? 'ai_assistant' : purpose
 }
 
-/** Returns the names that a pattern matches; none for a regular expression that is more than a few spellings. */
+/** Returns the names that a pattern matches. Returns none for a regular expression that can't be listed as names. */
 function namesOf(pattern: string): string[] {
   const spellings = spellingsByPattern[pattern]
   if (spellings) return spellings
@@ -74,7 +74,7 @@ function namesOf(pattern: string): string[] {
 
 function providerOf({ id, categories }: KnownBot, product: string): string | null {
   const byCategory = categories.flatMap((category) => providersByCategory[category] ?? [])[0]
-  const byName = providersByName.find(([start]) => product.toLowerCase().startsWith(start))?.[1]
+  const byName = providersByName.find(([prefix]) => product.toLowerCase().startsWith(prefix))?.[1]
   const operator =
     /^(.+?)-(crawler|monitor|preview|feedfetcher|aggregator|archiver|webhook|ads)\b/.exec(id)?.[1]
   return byCategory ?? byName ?? operator ?? null
@@ -92,14 +92,14 @@ function entriesOfBot(bot: KnownBot, tagsOf: Map<string, string[]>): CatalogueEn
   if (first === undefined) return []
   const product = productOf(first)
   const tags = bot.user_agent.flatMap((pattern) => tagsOf.get(pattern) ?? [])
-  const lacksPurpose = !purposes.some(([kind]) => bot.categories.includes(kind))
-  const kinds = lacksPurpose ? [...bot.categories, ...tags] : bot.categories
+  const lacksPurpose = !purposes.some(([category]) => bot.categories.includes(category))
+  const categories = lacksPurpose ? [...bot.categories, ...tags] : bot.categories
   return [
     {
       id: bot.id,
       provider: providerOf(bot, product),
       product,
-      purpose: purposeOf(product, kinds),
+      purpose: purposeOf(product, categories),
       names: names.map((name) => name.toLowerCase()),
       ...(reverse_dns.length > 0 && { reverse_dns }),
       ...(ranges.length > 0 && { ranges: ranges.map(({ url }) => url) }),
@@ -113,7 +113,7 @@ function entriesOfCrawler({ pattern, tags = [] }: Crawler): CatalogueEntry[] {
   if (first === undefined || (isLibrary(tags) && !wellKnownNames.has(first))) return []
   const product = productOf(first)
   const id = product.toLowerCase().replace(/[^a-z0-9]+/g, '-')
-  const provider = providersByName.find(([start]) => id.startsWith(start))?.[1] ?? null
+  const provider = providersByName.find(([prefix]) => id.startsWith(prefix))?.[1] ?? null
   return [
     {
       id,
@@ -127,7 +127,7 @@ function entriesOfCrawler({ pattern, tags = [] }: Crawler): CatalogueEntry[] {
 
 const productOf = (name: string) => name.replace(/^\^/, '').replace(/[/ ;]+$/, '')
 
-/** Leaves each name and id to the first entry that has it, and drops entries without a name left. */
+/** Keeps each name and id only in the first entry that has it. Drops entries without a name left. */
 function withoutDuplicates(entries: CatalogueEntry[]): CatalogueEntry[] {
   const [names, ids] = [new Set<string>(), new Set<string>()]
   return entries.flatMap((entry) => {
@@ -142,7 +142,7 @@ function withoutDuplicates(entries: CatalogueEntry[]): CatalogueEntry[] {
 function build(bots: KnownBot[], crawlers: Crawler[]): CatalogueEntry[] {
   const tagsOf = new Map(crawlers.map(({ pattern, tags = [] }) => [pattern, tags]))
   const entries = bots.flatMap((bot) => entriesOfBot(bot, tagsOf))
-  // Verifiable entries first, so that they win a name that several have.
+  // Verifiable entries come first, so that they win a name that several entries have.
   const verifiable = entries.filter(({ ranges, reverse_dns }) => ranges || reverse_dns)
   const crawlerEntries = crawlers.flatMap(entriesOfCrawler)
   return withoutDuplicates([imessage, ...verifiable, ...entries, ...crawlerEntries])

@@ -43,7 +43,7 @@ interface NamePattern {
   entry: CatalogueEntry
 }
 
-// Names by their first word, longest first, so that one pass over a user agent suffices however many names there are.
+// Names by their first word, longest first: one pass over the words of a user agent then finds any name.
 const namesByFirstWord = new Map<string, NamePattern[]>()
 for (const entry of catalogue) {
   for (const text of entry.names) {
@@ -55,7 +55,7 @@ for (const entry of catalogue) {
 }
 for (const names of namesByFirstWord.values()) names.sort((a, b) => b.name.length - a.name.length)
 
-// A few user agents make up most of the traffic. `entry` is null for one that names no agent.
+// A few user agents make up most of the traffic. `entry` is null for a user agent that names no agent.
 const cache = createLru<string, { entry: CatalogueEntry | null }>(2000)
 // Characters searched. Real user agents have 200 to 300.
 const maxLength = 1000
@@ -97,7 +97,7 @@ function hostPattern(pattern: string): RegExp {
   return new RegExp(`^${source.replace('@', `${label}(?:\\.${label})*`)}$`, 'i')
 }
 
-/** Returns true if the agent's addresses have such a reverse-DNS name. The caller must confirm it by forward DNS. */
+/** Returns true if the host is a reverse-DNS name of the agent. The caller must confirm it by forward DNS. */
 export function hasReverseDnsName({ reverse_dns = [] }: CatalogueEntry, host: string): boolean {
   return reverse_dns.some((pattern) => hostPatterns.get(pattern)?.test(host))
 }
@@ -111,8 +111,7 @@ export const catalogueDomains: readonly string[] = [...byDomain.keys()]
 /** Returns the agent whose keys are published at the domain; null if the catalogue has none. */
 export const agentOfDomain = (domain: string): CatalogueEntry | null => byDomain.get(domain) ?? null
 
-// IP lists by their name in the IP data file, with the product, or the URL of the published ranges, that each belongs
-// to.
+// Names of IP lists in the IP data file. The owner is a product, or the URL of the published ranges.
 const ipLists: readonly [list: string, owner: string][] = [
   ['Googlebot', 'https://developers.google.com/static/search/apis/ipranges/googlebot.json'],
   [

@@ -6,28 +6,28 @@ import { pickSlots, replacementCount } from './challenges.ts'
 
 // The question bank: questions that only this deployment asks. Their parameters are derived from its master key, so a
 // table of answers can only be collected here. A bank has `bankSize` slots, and each slot gets a new question every few
-// weeks. None is about numbers, dates or Intl, which a script in Node could answer with its own engine. None depends on
-// fonts, zoom, scale or graphics, on which browsers of one kind differ.
+// weeks. No question is about numbers, dates or Intl, which a script in Node could answer with its own engine, or
+// depends on fonts, zoom, scale or graphics, which vary between installations of a browser.
 
 /** Questions in the bank at any time, one per slot. */
 export const bankSize = 2048
-/** The first slots, whose questions are asked most, so that about 50 visitors suffice to learn their answers. */
+/** Number of first slots whose questions are asked most, so that about 50 visitors suffice to learn their answers. */
 export const frequentSize = 12
 
 // Questions per document. `upcoming` ones become frequent within four weeks and must be learned by then.
 const perDocument = { frequent: 6, upcoming: 2, others: 4 }
-// A challenge starts with the number of the part of the bank from which its source is asked that day.
+// A challenge starts with the number of a part of the bank. A source is asked from one part per day.
 const partBytes = 2
 const dayMs = 24 * 60 * 60 * 1000
 const weekMs = 7 * dayMs
 // Weeks until a slot's question is replaced. Slots are replaced in turn, some each week: collected answers become
-// stale, but the bank never has to be learned anew as a whole.
+// stale, but the whole bank never has to be learned again at once.
 const lifetimeWeeks = { frequent: 12, others: 52 }
-// Questions are asked this long before they become frequent.
+// Time for which questions are asked before they become frequent.
 const upcomingMs = 4 * weekMs
 // Smaller numbers belong to the questions in the repository (questions.ts).
 const firstNumber = 10_000
-// An id is `number + numberRange * (key + 1)`: the master key is part of it, because each key makes other questions.
+// An id is `number + numberRange * (key + 1)`. It includes the master key, because each key yields other questions.
 const numberRange = 2 ** 20
 
 /** Returns the number of the question in a slot at `now` (epoch milliseconds). */
@@ -49,7 +49,7 @@ const frequentSlots = Array.from({ length: frequentSize }, (_, slot) => slot)
 export const frequentNumbersAt = (now: number): number[] =>
   frequentSlots.map((slot) => bankNumberAt(slot, now))
 
-/** Returns every number that is in the bank at some time between two (epoch milliseconds). */
+/** Returns the numbers of all questions that are in the bank during a period (epoch milliseconds). */
 export function bankNumbersBetween(from: number, until: number): number[] {
   const weeks = Array.from({ length: Math.ceil((until - from) / weekMs) + 1 }, (_, i) =>
     Math.min(from + i * weekMs, until),
@@ -58,7 +58,7 @@ export function bankNumbersBetween(from: number, until: number): number[] {
   return [...new Set(weeks.flatMap((at) => slots.map((slot) => bankNumberAt(slot, at))))]
 }
 
-/** Returns the number of the part of the bank from which a source (see `sourceOf`) is asked on a day (UTC). */
+/** Returns the part of the bank from which a source (see `sourceOf`) is asked on the day of `now` (UTC). */
 export function bankPartOf(
   source: string,
   { now, master }: { now: number; master: MasterKey },
@@ -70,7 +70,7 @@ export function bankPartOf(
   return digest.readUInt16BE(0)
 }
 
-/** Returns a challenge for the part. The document's questions follow from it, so no event stores them. */
+/** Returns a challenge that starts with the part. It determines the document's questions, so no event stores them. */
 export function challengeWithPart(bytes: Buffer, part: number): string {
   const challenge = Buffer.from(bytes)
   challenge.writeUInt16BE(part, 0)
@@ -78,9 +78,9 @@ export function challengeWithPart(bytes: Buffer, part: number): string {
 }
 
 /**
- * Returns the numbers of a document's questions, which follow from its challenge (their texts need the master key).
- * Documents of one part share the frequent questions and draw the others from that part. Memoized, because each body of
- * a document needs them.
+ * Returns the numbers of a document's questions, derived from its challenge without the master key. Documents of one
+ * part share the frequent questions and draw the others from that part. Memoized, because each body of a document needs
+ * them.
  */
 export const bankNumbersOf: (challenge: string, openedAt: number) => readonly number[] = memoize(
   2000,
@@ -99,24 +99,24 @@ function chooseNumbers(challenge: string, openedAt: number): number[] {
     (i) => replaced[i] ?? 0,
   )
   // Picks 32 slots: two bytes of the SHA-512 digest each.
-  const ofPart = pickSlots(
+  const partSlots = pickSlots(
     hash('sha512', `others of part ${part}`, 'buffer'),
     bankSize - frequentSize,
   )
   const others = pickSlots(
     hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, 2 * perDocument.others),
-    ofPart.length,
+    partSlots.length,
   )
   return [
     ...frequent.map((slot) => bankNumberAt(slot, openedAt)),
     ...upcoming.map((slot) => bankNumberAt(slot, openedAt + upcomingMs)),
-    ...others.map((i) => bankNumberAt(frequentSize + (ofPart[i] ?? 0), openedAt)),
+    ...others.map((i) => bankNumberAt(frequentSize + (partSlots[i] ?? 0), openedAt)),
   ]
 }
 
 const questionCache = createLru<number, EngineQuestion>(2 * bankSize)
 
-/** Returns the question of a number, the same in every process with the master key. */
+/** Returns the question with a number, the same in every process with the master key. */
 export function bankQuestion(number: number, master: MasterKey): EngineQuestion {
   const id = bankIdOf(number, master)
   const question = questionCache.get(id) ?? { id, ...questionAt(number, master) }
@@ -161,7 +161,7 @@ const transforms = (draw: Draw) =>
 const filters = (draw: Draw) =>
   `blur(${px(draw)}) hue-rotate(${angle(draw)}) drop-shadow(${px(draw)} ${px(draw)} ${color(draw)})`
 
-// Every engine has supported these for years, so that versions of one engine agree.
+// Every engine has supported these for years, so all versions of an engine agree.
 const declarations: readonly [(draw: Draw) => string, ...((draw: Draw) => string)[]] = [
   (draw) =>
     `background-image:radial-gradient(circle ${px(draw)} at ${percent(draw)} ${px(draw)},${color(draw)},${color(draw)} ${percent(draw)})`,
@@ -209,15 +209,15 @@ const askPath = (draw: Draw): Unnumbered => {
   return { ask: 'path', text: curves(draw), args: [share] }
 }
 
-// Samples the fill every few pixels, not the stroke, whose coverage depends on the scale.
+// Samples only the fill, every few pixels: the coverage of a stroke depends on the scale.
 const askInside = (draw: Draw): Unnumbered => ({
   ask: 'inside',
   text: `${curves(draw)}Z`,
   args: [200, 120, draw(4) + 11],
 })
 
-// Characters of many line breaking classes (UAX #14). Classes whose rules Unicode changed recently are left out, so
-// that versions of one engine agree: quotation marks, small kana and the letters of Indic scripts.
+// Characters of many line breaking classes (UAX #14). Leaves out quotation marks, small kana and Indic letters, whose
+// rules Unicode changed recently, so that versions of an engine agree.
 const lineBreakCharacters = [
   'a',
   'X',

@@ -10,8 +10,8 @@ import recorded from './known-answers.json' with { type: 'json' }
 import { questionBank } from './questions.ts'
 
 /**
- * Returns the repository's questions for a document, derived from its challenge. Every kind is included, so that
- * neither a bare JavaScript engine nor another version of the browser can answer them all.
+ * Returns the repository's questions for a document, derived from its challenge. Includes every kind, so that neither a
+ * bare JavaScript engine nor another version of the browser can answer them all.
  */
 export function questionsOf(challenge: string): EngineQuestion[] {
   const { language, platform, version } = questionBank
@@ -27,19 +27,19 @@ function pick(questions: readonly EngineQuestion[], bytes: Buffer): EngineQuesti
   return pickSlots(bytes, questions.length).flatMap((slot) => questions[slot] ?? [])
 }
 
-const drawings = 64
+const drawingCount = 64
 
-/** Returns the seed of one of 64 drawings; each week one drawing is replaced. Answers are learned per drawing. */
+/** Returns the seed of one of 64 drawings, of which one is replaced each week. Answers are learned per drawing. */
 export function canvasSeedOf(challenge: string, now: number): string {
-  const slot = hash('sha256', `canvas ${challenge}`, 'buffer').readUInt16BE(0) % drawings
-  return `${slot}.${replacementCount(slot, { everyWeeks: drawings, now })}`
+  const slot = hash('sha256', `canvas ${challenge}`, 'buffer').readUInt16BE(0) % drawingCount
+  return `${slot}.${replacementCount(slot, { everyWeeks: drawingCount, now })}`
 }
 
 const width = 120
 const height = 40
 
 /**
- * Returns a drawing of curves, sub-pixel arcs and soft edges, which graphics stacks round differently; half have text.
+ * Returns a drawing of curves, sub-pixel arcs and soft edges, which graphics stacks round differently. Half have text.
  */
 export function canvasChallengeOf(seed: string): CanvasChallenge {
   const bytes = hash('sha512', `drawing ${seed}`, 'buffer')
@@ -108,8 +108,8 @@ export interface EngineVersion {
 export const engineName = ({ family, major }: EngineVersion): string => `${family} ${major}`
 
 /**
- * Returns the engine that a user agent string claims. Every browser on iOS is WebKit, of the iOS version if it names no
- * other. On other systems an app's web view names no version, and gets 0.
+ * Returns the engine that a user agent string claims. Every browser on iOS is WebKit, with the iOS version unless it
+ * names its own. On other systems, the web view of an app names no version and gets 0.
  */
 export function engineVersionOf(userAgent: string): EngineVersion | null {
   const major = (pattern: RegExp) => Number(pattern.exec(userAgent)?.[1] ?? Number.NaN)
@@ -151,9 +151,9 @@ const versionQuestions = new Set(questionBank.version.map(({ id }) => id))
 const languageQuestions = new Set(questionBank.language.map(({ id }) => id))
 
 /**
- * Returns the answer of this version of an engine, or undefined if it is not known. A version that was not recorded
- * gets the answer of its neighbors if they agree. Before the oldest and after the newest recording, it gets the answer
- * that all recordings share, unless the question is one whose answer changes between versions.
+ * Returns the answer of an engine version; undefined if it is unknown. A version that was not recorded gets the answer
+ * on which its neighbors agree. Before the oldest and after the newest recording, it gets the answer that all
+ * recordings share, except for questions whose answers change between versions.
  */
 export function recordedAnswer(version: EngineVersion, question: number): string | undefined {
   const name = engineName(version)
@@ -180,8 +180,8 @@ export const recordedAnswers = (question: number): readonly string[] =>
 export const isRecorded = ({ family }: EngineVersion): boolean => versions[family].length > 0
 
 /**
- * Returns true if most answers about JavaScript equal those of Blink or Gecko, for an engine that was not recorded.
- * Recorded engines have at most one in seven of these answers in common.
+ * Returns true if most answers about JavaScript equal those of Blink or Gecko. For engines that were not recorded:
+ * recorded engines have at most one in seven of these answers in common.
  */
 export function matchesAnotherEngine(answers: readonly EngineAnswer[]): boolean {
   const languageAnswers = answers.filter(({ id }) => languageQuestions.has(id))
@@ -223,8 +223,8 @@ export function pickSlots(bytes: Buffer, count: number): number[] {
 }
 
 /**
- * Returns how often a slot's question was replaced by `now` (epoch milliseconds). Slots are replaced in turn, week by
- * week.
+ * Returns the number of times that a slot was replaced by `now` (epoch milliseconds). Slots are replaced in turn, week
+ * by week.
  */
 export function replacementCount(
   slot: number,

@@ -1,7 +1,7 @@
 import type { EngineAnswer, EngineQuestion } from '../wire/collect/protocol.ts'
 import { recordedAnswers } from './challenges.ts'
 
-/** The form of an answer: the name of an error, the type of a value, or `hash` for a hashed long text. */
+/** Form of an answer: the name of an error, the type of a value, or `hash` for a long text that was hashed. */
 type Form = string
 
 const isHash = (answer: string) => /^#[0-9a-f]{16}$/.test(answer)
@@ -21,7 +21,7 @@ export function isPlausible(question: EngineQuestion, answer: string): boolean {
   return recorded.length > 0 ? hasRecordedForm(answer, recorded) : hasFormOfKind(question, answer)
 }
 
-// Blink, Gecko and WebKitGTK agree on the form of nine in ten answers, so a form that none of them gives is invented.
+// Blink, Gecko and WebKitGTK agree on the form of nine in ten answers, so a form that none of them gives is made up.
 function hasRecordedForm(answer: string, recorded: readonly string[]): boolean {
   const form = formOf(answer)
   if (form === undefined) return false
@@ -74,7 +74,7 @@ function isPointOn(text: string, answer: string): boolean {
   return length >= straight - 1 && length < 3000 && fromStart <= length + 1
 }
 
-/** Counts repeated answers among those that no two questions share: long texts and points. */
+/** Counts duplicates among answers that should be unique to a question: long texts and points. */
 export function countRepeatedTexts(answers: readonly EngineAnswer[]): number {
   const texts = answers
     .map(({ answer }) => answer)

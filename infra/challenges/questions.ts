@@ -18,8 +18,8 @@ const css = (text: string): Unnumbered => ({ ask: 'css', text })
 const style = (text: string): Unnumbered => ({ ask: 'style', text })
 const lines = (text: string): Unnumbered => ({ ask: 'lines', text })
 
-// A question's id follows from its position in its list, so only append to the lists and never change them. Each
-// question is here because Chromium 87 and 156, Firefox 153 and WebKitGTK 2.50 do not all give the same answer.
+// Ids follow from positions in these lists, so only append. Chromium 87 and 156, Firefox 153 and WebKitGTK 2.50
+// disagree about the answer to each question.
 
 // Questions about the JavaScript engine, which any program that embeds it can answer.
 const language: Unnumbered[] = [

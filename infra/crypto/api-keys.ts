@@ -37,7 +37,7 @@ export function generateApiKey(
   }
 }
 
-/** Returns the kind of an API key; undefined for other texts and for a wrong checksum, such as a typo causes. */
+/** Returns the kind of an API key; undefined for any other text and for a wrong checksum, as after a typo. */
 export function parseApiKey(text: string): KeyKind | undefined {
   const match = keyPattern.exec(text)
   if (!match) return undefined
@@ -49,7 +49,7 @@ export function parseApiKey(text: string): KeyKind | undefined {
   }
 }
 
-/** Returns the hashes under which a key may be stored: HMAC-SHA256 (hex) under each master key, current first. */
+/** Returns the key's possible lookup hashes: HMAC-SHA256 (hex) under each master key, current first. */
 export function lookupHashes(keyring: Keyring, key: string): string[] {
   return keyring.all.map((master) => lookupHash(master, key))
 }
@@ -58,7 +58,7 @@ function lookupHash(master: Keyring['current'], key: string): string {
   return createHmac('sha256', master.derive(lookupPurpose)).update(key).digest('hex')
 }
 
-/** Returns the SHA-256 (lower-case hex) from which sealed tokens derive their keys. As secret as the key itself. */
+/** Returns the SHA-256 (lower-case hex) from which sealed tokens derive their keys. It is as secret as the API key. */
 export function secretHashOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }

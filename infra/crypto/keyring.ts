@@ -5,7 +5,7 @@ export interface MasterKey {
   id: string
   /** Derives 32 bytes: HKDF-SHA256 (RFC 5869) with the purpose as info. */
   derive(purpose: string): Buffer
-  /** Returns the same key as a KeyObject, which node:crypto uses several times faster than bytes. */
+  /** Returns the derived key as a KeyObject, which node:crypto uses several times faster than bytes. */
   secretKey(purpose: string): KeyObject
 }
 
@@ -17,8 +17,8 @@ export interface Keyring {
 }
 
 /**
- * Parses comma-separated base64 keys of at least 32 bytes, current first. Throws if there is none or one is shorter:
- * starting without the keys would lock everyone out later.
+ * Parses comma-separated base64 keys of at least 32 bytes, current first. Throws if there is none, or if one is
+ * shorter.
  */
 export function createKeyring(setting: string): Keyring {
   const all = setting

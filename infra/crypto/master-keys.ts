@@ -5,14 +5,14 @@ type Settings = Pick<Config, 'TIDEGATE_MASTER_KEYS' | 'TIDEGATE_MASTER_KEYS_COMM
 
 const maxOutputBytes = 1024 * 1024
 
-/** Returns the keys from the settings or from their command. Errors never quote the output, which may be secret. */
+/** Returns the keys from the settings or their command. Errors never quote its output, which may be secret. */
 export async function readMasterKeys(
   { TIDEGATE_MASTER_KEYS: keys, TIDEGATE_MASTER_KEYS_COMMAND: command }: Settings,
   { timeoutMs = 30_000 }: { timeoutMs?: number } = {},
 ): Promise<string | undefined> {
   if (!command) return keys
   const output = await run(command, timeoutMs)
-  // Node decodes any text as base64, so without this check an error message of the command would become a key.
+  // Node decodes any text as base64, so without this check an error message would become a key.
   const isList = output.split(',').every((part) => /^[A-Za-z0-9+/]+={0,2}$/.test(part.trim()))
   if (!isList) throw commandError('did not print comma-separated base64')
   return output

@@ -7,7 +7,7 @@ export const keyIdBytes = 4
 export interface SealOptions {
   keyring: Keyring
   purpose: string
-  /** Additional authenticated data (AAD), not stored: opening needs the same text. */
+  /** Additional authenticated data (AAD). It isn't stored, and `open` needs the same text. */
   context?: string
 }
 
@@ -21,7 +21,7 @@ export function seal(
   return sealGcm(plaintext, { key: secretKey(purpose), context, iv, prefix })
 }
 
-/** Decrypts what `seal` returned; undefined unless it was sealed under one of our keys for this purpose and context. */
+/** Decrypts the result of `seal`; undefined if no key of the keyring sealed it for this purpose and context. */
 export function open(
   sealed: Buffer,
   { keyring, purpose, context = '' }: SealOptions,
@@ -56,7 +56,7 @@ export const headerBytes = ivBytes + 16
 
 export interface GcmKey {
   key: KeyObject | Buffer
-  /** Additional authenticated data (AAD), not stored: opening needs the same. Pass bytes if it is used often. */
+  /** Additional authenticated data (AAD). It isn't stored, and `openGcm` needs the same. Bytes are faster than text. */
   context: string | Buffer
 }
 
@@ -71,12 +71,12 @@ export function sealGcm(
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   cipher.setAAD(bytesOf(context))
   const ciphertext = cipher.update(plaintext)
-  // Returns no more bytes with GCM, but computes the tag.
+  // With GCM this returns no bytes, but computes the tag.
   cipher.final()
   return Buffer.concat([prefix, iv, cipher.getAuthTag(), ciphertext])
 }
 
-/** Decrypts `sealed` (without the prefix); undefined for anything that this key did not seal in this context. */
+/** Decrypts `sealed` (without the prefix); undefined if this key did not seal it in this context. */
 export function openGcm(sealed: Buffer, { key, context }: GcmKey): Buffer | undefined {
   if (sealed.length < headerBytes) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes))

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto'
 import { base32Characters, checksum, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
-// Lengths of Gate's credentials by prefix (service.md 5), and of the console's codes and sessions. `gtpoll_` has 26
-// random characters (130 bits), as published clients expect. The others have 32 (160 bits) and a checksum of 8, so that
-// a typo costs no lookup.
-const shapes = {
+// Formats of Gate's credentials and of the console's codes and sessions, by prefix. `gtpoll_` has 26 random characters
+// (130 bits), as published clients expect. The others have 32 (160 bits) and a checksum of 8, which detects a typo
+// without a lookup.
+const formats = {
   gtpoll: { random: 26, checksum: 0 },
   agt: { random: 32, checksum: 8 },
   gtapr: { random: 32, checksum: 8 },
@@ -16,24 +16,24 @@ const shapes = {
   contok: { random: 32, checksum: 8 },
 } as const
 
-export type TokenKind = keyof typeof shapes
+export type TokenKind = keyof typeof formats
 export type Token<K extends TokenKind> = `${K}_${string}`
 
 export function generateToken<K extends TokenKind>(kind: K, random: Random): Token<K> {
-  const { random: length, checksum: check } = shapes[kind]
+  const { random: length, checksum: check } = formats[kind]
   const secret = base32Characters(random(length))
   return `${kind}_${secret}${checksum(`${kind}_${secret}`, check)}`
 }
 
 export function isToken<K extends TokenKind>(kind: K, text: string): text is Token<K> {
-  const { random: length, checksum: check } = shapes[kind]
+  const { random: length, checksum: check } = formats[kind]
   const stemLength = kind.length + 1 + length
   if (text.length !== stemLength + check || !text.startsWith(`${kind}_`)) return false
   if (!/^[0-9a-hjkmnp-tv-z]+$/.test(text.slice(kind.length + 1))) return false
   return checksum(text.slice(0, stemLength), check) === text.slice(stemLength)
 }
 
-/** Returns the hashes under which a token may be stored: HMAC-SHA256 (hex) under each master key, current first. */
+/** Returns the token's possible stored hashes: HMAC-SHA256 (hex) under each master key, current first. */
 export function tokenHashes(keyring: Keyring, token: string): [string, ...string[]] {
   const older = keyring.all.filter(({ id }) => id !== keyring.current.id)
   const hash = (master: Keyring['current']) =>
@@ -46,6 +46,6 @@ export function matchesTokenHash(
   keyring: Keyring,
   { token, hash }: { token: string; hash: string | null },
 ): boolean {
-  // A comparison in variable time leaks nothing: without the pepper an attacker cannot choose the HMAC.
+  // Needs no constant-time comparison: without the master key an attacker can't choose the hash.
   return hash !== null && tokenHashes(keyring, token).includes(hash)
 }

@@ -17,7 +17,7 @@ export function productionSbom(): Sbom {
   return withoutDevelopment(JSON.parse(text))
 }
 
-// Removes development dependencies. npm's --omit=dev would also drop packages that production shares with them, such as
+// Removes development dependencies. npm's --omit=dev would also drop packages that production needs too, such as
 // undici.
 function withoutDevelopment(sbom: Sbom): Sbom {
   const components = sbom.components.filter(

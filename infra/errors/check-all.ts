@@ -7,8 +7,8 @@ import {
 } from './errors.ts'
 
 /**
- * Runs every check and returns their values by name. A check returns a value or throws 422 for members that it refuses.
- * All refusals are merged into one error, so that a caller can correct everything at once.
+ * Runs every check and returns their values by name. A check returns a value or throws a 422 with `fields`. Throws one
+ * 422 with the fields of all checks, so that a caller can correct everything at once.
  */
 export function checkAll<Values extends object>(
   checks: {
@@ -23,7 +23,7 @@ export function checkAll(checks: Readonly<Record<string, () => unknown>>): unkno
 
 type Optional<Value> = (() => Value) | false | undefined
 
-/** Runs `checkAll` for optional members. Members without a check are missing from the result. */
+/** Like `checkAll`, for optional members. Members without a check are missing from the result. */
 export function checkPresent<Values extends object>(
   checks: {
     readonly [Name in keyof Values]: Optional<Values[Name]>
@@ -36,7 +36,7 @@ export function checkPresent(checks: Readonly<Record<string, Optional<unknown>>>
   return checkAll(Object.fromEntries(present))
 }
 
-/** Runs `checkAll` for the items of a list. */
+/** Like `checkAll`, for the items of a list. */
 export function checkEach<Item, Value>(
   items: readonly Item[],
   check: (item: Item, index: number) => Value,
@@ -73,7 +73,7 @@ function refusalOf(error: unknown): Refusal | undefined {
   return isValidationCode(code) && fields.length > 0 ? { code, error, fields } : undefined
 }
 
-// Each member is reported once, by the first check that refuses it. The first list of allowed values wins.
+// Reports each member once, with the issue found first. The first list of allowed values wins.
 function mergeRefusals({ code, error }: Refusal, refusals: Refusal[]): ApiError {
   const fields = new Map<string, FieldIssue>()
   for (const field of refusals.flatMap((refusal) => refusal.fields))

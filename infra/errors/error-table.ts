@@ -2,14 +2,14 @@ export interface ErrorEntry {
   status: number
   /** True if the same request may succeed later. Default: false. */
   retryable?: boolean
-  /** Replaces the sentence derived from `retryable`, if a response may differ from the table. */
+  /** Replaces the sentence derived from `retryable`, for codes whose responses can override it. */
   retry?: string
   message: string
   meaning: string
   remedy: string
   /** Content of the response's `details`. */
   details?: string
-  /** Statuses by the ids of the operations that return the code. Default: any operation may, with `status`. */
+  /** Status by operation id, if only these operations return the code. Default: any operation may, with `status`. */
   operations?: Readonly<Record<string, number>>
 }
 

@@ -20,7 +20,7 @@ interface ApiErrorOptions {
   cause?: unknown
 }
 
-/** An error for the caller. It may be thrown anywhere; the app's error handler turns it into the error envelope. */
+/** An error for the API caller. It may be thrown anywhere; the app's error handler sends it as the error envelope. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails | undefined
@@ -42,7 +42,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns an ApiError whose message has the placeholders of the code filled. */
+/** Returns an ApiError with the code's message, its placeholders filled. */
 export function filledError<Code extends ErrorCode>(
   code: Code,
   values: Readonly<Record<Placeholders<Code>, string>>,

@@ -4,11 +4,11 @@ import { unavailable } from '../errors/errors.ts'
 import type { Position } from '../log/port.ts'
 import { openListener } from '../postgres/listen.ts'
 
-/** Progress of each projection on the log, over all processes: NOTIFY on each commit, polling as a fallback. */
+/** Tracks the next offsets of all projections, over all processes: through NOTIFY, with polling as a fallback. */
 export interface AppliedOffsets {
   /**
-   * Resolves once the projection has applied the records at `positions` (what `append` returned).
-   * Rejects with ApiError service.unavailable after `timeoutMs` (default 5000).
+   * Resolves once the projection has applied the records at `positions`, as returned by `append`. Rejects with 503
+   * `service.unavailable` after `timeoutMs` (default 5000).
    */
   waitFor(
     projection: string,
@@ -18,12 +18,12 @@ export interface AppliedOffsets {
   /** Calls `listener` with each new next offset. Returns the function that unsubscribes. */
   onAdvance(projection: string, listener: (next: Position) => void): () => void
   /**
-   * Calls `listener` with the ids of what a projection changed (Projection.subjectsOf) in any process, before `waitFor`
-   * resolves for that change. The ids are undefined when notifications may have been lost.
+   * Calls `listener` with the ids that the projection changed in any process (`Projection.changedIdsOf`), before
+   * `waitFor` resolves for that change. The ids are undefined if notifications may have been lost.
    */
-  onChange(projection: string, listener: (subjects: Subjects) => void): () => void
-  /** Reports a commit of this process, ahead of its notification. */
-  advance(notification: AppliedNotification): void
+  onChange(projection: string, listener: (changedIds: ChangedIds) => void): () => void
+  /** Reports a commit of this process at once, without waiting for its notification. */
+  reportCommit(notification: AppliedNotification): void
   close(): Promise<void>
 }
 
@@ -31,9 +31,7 @@ export interface AppliedOffsetsOptions {
   url: string
   pool: pg.Pool
   logger: Logger
-  /**
-   * Milliseconds between polls of Postgres while `waitFor` is pending, in case a notification was lost. Default 500.
-   */
+  /** Milliseconds between polls while `waitFor` is pending, in case a notification was lost. Default 500. */
   pollMs?: number
 }
 
@@ -41,7 +39,7 @@ interface Waiter extends Position {
   resolve: () => void
 }
 
-/** Listens for the commits of all runners. Those of this process report through `advance`, without the round trip. */
+/** Listens for the commits of all processes. */
 export async function createAppliedOffsets({
   url,
   pool,
@@ -50,11 +48,11 @@ export async function createAppliedOffsets({
 }: AppliedOffsetsOptions): Promise<AppliedOffsets> {
   const offsets = createOffsetTracker()
   const advanceListeners = new Map<string, Set<(next: Position) => void>>()
-  const changeListeners = new Map<string, Set<(subjects: Subjects) => void>>()
+  const changeListeners = new Map<string, Set<(changedIds: ChangedIds) => void>>()
 
-  function receive({ projection, next, subjects }: AppliedNotification): void {
-    if (subjects?.length !== 0) {
-      for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
+  function receive({ projection, next, changedIds }: AppliedNotification): void {
+    if (changedIds?.length !== 0) {
+      for (const listener of changeListeners.get(projection) ?? []) listener(changedIds)
     }
     for (const position of next.filter((at) => offsets.advance(projection, at))) {
       for (const listener of advanceListeners.get(projection) ?? []) listener(position)
@@ -68,9 +66,9 @@ export async function createAppliedOffsets({
        where status = 'live'`,
     )
     for (const { projection, ...next } of rows) {
-      // The notification of a new offset has not arrived yet, so which ids changed is unknown.
+      // A new offset whose notification has not arrived: any id may have changed.
       const isNew = next.offset > offsets.nextOf(projection, next)
-      receive({ projection, next: [next], subjects: isNew ? undefined : [] })
+      receive({ projection, next: [next], changedIds: isNew ? undefined : [] })
     }
   }
 
@@ -97,7 +95,7 @@ export async function createAppliedOffsets({
   poll.unref()
 
   return {
-    advance: receive,
+    reportCommit: receive,
     async waitFor(projection, positions, { timeoutMs = 5000 } = {}) {
       const timeout = new AbortController()
       const timer = setTimeout(() => timeout.abort(), timeoutMs)
@@ -118,7 +116,6 @@ export async function createAppliedOffsets({
   }
 }
 
-/** Creates a tracker of the projections' next offsets and of the callers waiting for them. */
 function createOffsetTracker() {
   const nextOffsets = new Map<string, number>()
   const waiters = new Map<string, Set<Waiter>>()
@@ -128,7 +125,7 @@ function createOffsetTracker() {
   return {
     nextOf: (projection: string, at: Position): number =>
       nextOffsets.get(keyOf(projection, at)) ?? 0,
-    /** Returns false if the offset is not new. */
+    /** Raises the next offset and resolves its waiters. Returns false if the offset is not new. */
     advance(projection: string, next: Position): boolean {
       const key = keyOf(projection, next)
       if (next.offset <= (nextOffsets.get(key) ?? 0)) return false
@@ -165,35 +162,34 @@ function subscribe<T>(
   listeners: Map<string, Set<T>>,
   { projection, listener }: { projection: string; listener: T },
 ): () => void {
-  const ofProjection = listeners.get(projection) ?? new Set()
-  listeners.set(projection, ofProjection.add(listener))
-  return () => ofProjection.delete(listener)
+  const projectionListeners = listeners.get(projection) ?? new Set()
+  listeners.set(projection, projectionListeners.add(listener))
+  return () => projectionListeners.delete(listener)
 }
 
 export const appliedChannel = 'tidegate_applied'
 
-/** Ids of what a projection changed; undefined = unknown, any may have changed. */
-export type Subjects = readonly string[] | undefined
+/** Ids of the entities that a projection changed. undefined = any may have changed. */
+export type ChangedIds = readonly string[] | undefined
 
 export interface AppliedNotification {
   projection: string
-  /** The partitions' new next offsets. */
   next: Position[]
-  subjects: Subjects
+  changedIds: ChangedIds
 }
 
 // A NOTIFY payload is limited to 8000 bytes.
-const maxSubjectsLength = 5000
+const maxIdsLength = 5000
 const maxPositions = 100
-const anySubject = '*'
+const anyId = '*'
 
 /**
- * Returns the NOTIFY payloads: `projection|topic|partitions|next offsets|subjects`, lists separated by commas. Each has
- * one topic and at most 100 partitions.
+ * Returns the NOTIFY payloads: `projection|topic|partitions|next offsets|changed ids`, lists separated by commas. Each
+ * has one topic and at most 100 partitions.
  */
-export function encodeNotifications({ projection, next, subjects }: AppliedNotification): string[] {
-  const ids = subjects?.join(',') ?? anySubject
-  const idField = ids.length > maxSubjectsLength ? anySubject : ids
+export function encodePayloads({ projection, next, changedIds }: AppliedNotification): string[] {
+  const ids = changedIds?.join(',') ?? anyId
+  const idField = ids.length > maxIdsLength ? anyId : ids
   return [...Map.groupBy(next, ({ topic }) => topic)].flatMap(([topic, positions]) =>
     chunksOf(positions).map((chunk) => {
       const partitions = chunk.map(({ partition }) => partition)
@@ -212,12 +208,12 @@ function chunksOf(positions: Position[]): Position[][] {
 }
 
 export function decodeNotification(payload: string): AppliedNotification {
-  const [projection = '', topic = '', partitions = '', offsets = '', ids = anySubject] =
+  const [projection = '', topic = '', partitions = '', offsets = '', ids = anyId] =
     payload.split('|')
   const offsetList = offsets.split(',')
   const next = partitions
     .split(',')
     .map((partition, i) => ({ topic, partition: Number(partition), offset: Number(offsetList[i]) }))
-  if (ids === anySubject) return { projection, next, subjects: undefined }
-  return { projection, next, subjects: ids === '' ? [] : ids.split(',') }
+  if (ids === anyId) return { projection, next, changedIds: undefined }
+  return { projection, next, changedIds: ids === '' ? [] : ids.split(',') }
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import { type Position, partitionName } from '../log/port.ts'
-import { type Cte, runAndEnd, runTogether, sendInOneWrite } from '../postgres/arrays.ts'
+import { type Cte, runAndEnd, runAsOneStatement, sendInOneWrite } from '../postgres/arrays.ts'
 import {
   isConnectionError,
   queryAll,
@@ -11,9 +11,9 @@ import {
   tryRollback,
 } from '../postgres/pool.ts'
 import { systemCode } from '../thrown.ts'
-import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
+import { appliedChannel, type ChangedIds, encodePayloads } from './applied.ts'
 import { type Build, buildLock, defaultHome, saveBuildOffsets } from './builds.ts'
-import { isErasure } from './erased.ts'
+import { isErasure } from './erasures.ts'
 import { type RecordedEvent, sessionOf } from './event.ts'
 import { type EventBatch, EventFailed, eventsToApply } from './event-batch.ts'
 import type { Projection } from './projection.ts'
@@ -26,7 +26,7 @@ export interface ApplyOptions {
 }
 
 export type ApplyOutcome =
-  | { kind: 'applied'; next: Position[]; subjects: Subjects }
+  | { kind: 'applied'; next: Position[]; changedIds: ChangedIds }
   /** The build's status has changed since it was read; nothing was written. */
   | { kind: 'switched' }
 
@@ -38,7 +38,7 @@ export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome>
   const tx = await options.pool.connect()
   let broken = false
   try {
-    return await applyIn(tx, options)
+    return await applyInTransaction(tx, options)
   } catch (error) {
     broken = !(await tryRollback(tx, error instanceof EventFailed ? error.cause : error))
     throw error
@@ -47,14 +47,14 @@ export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome>
   }
 }
 
-async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
+async function applyInTransaction(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   const { projection, batches, build } = options
   const progress = await begin(tx, options)
   if (!progress) {
     await tx.query('rollback')
     return { kind: 'switched' }
   }
-  const { offsets, appliedIds } = progress
+  const { offsets, seenIds } = progress
   const events: RecordedEvent[] = []
   const next: Position[] = []
   for (const batch of batches) {
@@ -63,24 +63,24 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
     events.push(...pending.events)
     next.push({ topic, partition, offset: pending.next })
   }
-  const newEvents = events.filter(isNewTo(appliedIds))
+  const newEvents = events.filter(createNewEventFilter(seenIds))
   const writes =
     newEvents.length > 0
-      ? await applyEvents(tx, options, { newEvents, erasedIds: appliedIds }).catch(throwFailure)
+      ? await applyEvents(tx, options, { newEvents, erasedIds: seenIds }).catch(throwEventFailure)
       : []
-  const subjects = projection.subjectsOf?.(events) ?? []
+  const changedIds = projection.changedIdsOf?.(events) ?? []
   const advanced = next.filter((at) => at.offset > (offsets.get(partitionName(at)) ?? 0))
-  await commit(tx, { build, writes, advanced, subjects }).catch(throwFailure)
-  return { kind: 'applied', next, subjects }
+  await commit(tx, { build, writes, advanced, changedIds }).catch(throwEventFailure)
+  return { kind: 'applied', next, changedIds }
 }
 
 interface NewEvents {
   newEvents: RecordedEvent[]
-  // Includes the ids of sessions that were erased by earlier batches.
+  // Includes sessions that earlier batches erased.
   erasedIds: Set<string>
 }
 
-// Also marks events of sessions that this batch erases, because topics are not ordered relative to each other.
+// Marks events of erased sessions, also of those that this batch erases, because topics have no relative order.
 async function applyEvents(
   tx: Tx,
   { projection, build }: Pick<ApplyOptions, 'projection' | 'build'>,
@@ -106,13 +106,14 @@ async function applyEvents(
   return marked.length > 0 ? projection.apply(tx, marked) : []
 }
 
-function throwFailure(cause: unknown): never {
+// Throws EventFailed, or the cause itself if a retry may succeed.
+function throwEventFailure(cause: unknown): never {
   throw isTransient(cause) ? cause : new EventFailed(cause)
 }
 
-// Returns a stateful filter, which also drops repeats within the batch.
-function isNewTo(appliedIds: Set<string>) {
-  const seen = new Set(appliedIds)
+// The filter remembers the events it has seen, so it also drops repeats within the batch.
+function createNewEventFilter(seenIds: Set<string>) {
+  const seen = new Set(seenIds)
   return ({ meta }: RecordedEvent) => seen.size < seen.add(meta.eventId).size
 }
 
@@ -122,32 +123,32 @@ export async function applyNewEvents(
   projection: Projection,
   events: RecordedEvent[],
 ): Promise<void> {
-  const [rows = []] = await queryAll(tx, findApplied(projection, { events }))
-  const newEvents = events.filter(isNewTo(idsOf(rows)))
-  if (newEvents.length > 0) await runTogether(tx, await projection.apply(tx, newEvents))
+  const [rows = []] = await queryAll(tx, selectApplied(projection, { events }))
+  const newEvents = events.filter(createNewEventFilter(idsOf(rows)))
+  if (newEvents.length > 0) await runAsOneStatement(tx, await projection.apply(tx, newEvents))
 }
 
 // Selects the ids of events that were applied and, if a build is given, of sessions that were erased.
-function findApplied(
+function selectApplied(
   { name, appliedIn, erase }: Projection,
   { events, build }: { events: RecordedEvent[]; build?: Build },
 ): Statement {
   const ids = events.map(({ meta }) => meta.eventId)
-  const inTables = appliedIn.map(
+  const selects = appliedIn.map(
     (table) => `select event_id from ${table} where event_id = any($1::text[])`,
   )
-  const applied = inTables.join(' union all ') || 'select null as event_id where $1::text[] is null'
+  const applied = selects.join(' union all ') || 'select null as event_id where $1::text[] is null'
   if (!erase || !build) return { name: `${name} applied`, text: applied, values: [ids] }
   const sessions = [...new Set(events.flatMap((event) => sessionOf(event) ?? []))]
   const values = [ids, build.projection, build.build, sessions]
   return {
     name: `${name} applied or erased`,
-    text: `${applied} union all ${findErased(build.home)}`,
+    text: `${applied} union all ${selectErased(build.home)}`,
     values,
   }
 }
 
-const findErased = (home: string) => `select session_id from ${home}.erased_sessions
+const selectErased = (home: string) => `select session_id from ${home}.erased_sessions
   where projection = $2 and build = $3 and session_id = any($4::text[])`
 
 const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
@@ -160,14 +161,13 @@ const buildRow = z.object({
 interface Progress {
   // Next offsets by partition name.
   offsets: Map<string, number>
-  // Ids of events in the batches that the build has applied, and of their sessions that were erased.
-  appliedIds: Set<string>
+  // Ids of the batches' events that the build has already applied, and of their sessions that are erased.
+  seenIds: Set<string>
 }
 
 /**
- * Begins the transaction in one round trip: sets the search path, locks the build (shared unless an event is exclusive)
- * and its offsets in a fixed order, and reads which events were applied before. Returns undefined if the build was
- * switched.
+ * Begins the transaction in one round trip: sets the search path, locks the build and its offsets, and reads which
+ * events were already applied. Returns undefined if the build was switched.
  */
 async function begin(
   tx: Tx,
@@ -179,41 +179,41 @@ async function begin(
     locking: queryAll(
       tx,
       'begin',
-      enterBuild(build, exclusive),
-      lockOffsetsOf(projection, { build, batches }),
+      lockBuild(build, exclusive),
+      lockOffsets(projection, { build, batches }),
     ),
-    searching: queryAll(tx, findApplied(projection, { events, build })),
+    searching: queryAll(tx, selectApplied(projection, { events, build })),
   }))
-  // Fails if the build was switched, because its tables are gone.
+  // Fails if the build was switched, because its tables are gone. The status check below handles that.
   searching.catch(() => {})
   const [, , buildRows = []] = await locking
   const row = buildRow.optional().parse(buildRows[0])
   if (row?.status !== build.status) return undefined
   const [idRows = []] = await searching
-  return { offsets: new Map(Object.entries(row.offsets ?? {})), appliedIds: idsOf(idRows) }
+  return { offsets: new Map(Object.entries(row.offsets ?? {})), seenIds: idsOf(idRows) }
 }
 
 // Under a shared lock, a concurrent transaction might not see the erasure, or rows that the handler depends on.
 const needsExclusive = ({ erase, isExclusive }: Projection, event: RecordedEvent): boolean =>
   (erase !== undefined && isErasure(event)) || isExclusive(event)
 
-// Commits to a build that is being filled don't wait for the disk: a crash loses rows and offsets together, so the
+// Commits to a build that is being filled don't wait for the disk. A crash loses rows and offsets together, so the
 // records are read again. The commit that makes the build live flushes all earlier ones.
-function enterBuild(build: Build, exclusive: boolean): Statement {
+function lockBuild(build: Build, exclusive: boolean): Statement {
   const lock = exclusive ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
   const asyncCommit =
     build.status === 'building' ? `, set_config('synchronous_commit', 'off', true)` : ''
   const text = `select set_config('search_path', $1, true), ${lock}($2::bigint)${asyncCommit}`
-  const name = `enter ${build.status} build ${lock}`
+  const name = `lock ${build.status} build ${lock}`
   return { name, text, values: [`${build.schema}, public`, buildLock(build)] }
 }
 
-const lockOffsetsOf = (
+const lockOffsets = (
   { name, setting = 'null' }: Projection,
   { build: { home, projection, build }, batches }: Pick<ApplyOptions, 'build' | 'batches'>,
 ): Statement => ({
   name: `${name} lock offsets`,
-  text: lockOffsets(setting, home),
+  text: offsetsSql(setting, home),
   values: [
     projection,
     build,
@@ -222,7 +222,7 @@ const lockOffsetsOf = (
   ],
 })
 
-const lockOffsets = (setting: string, home: string) => `with position as (
+const offsetsSql = (setting: string, home: string) => `with position as (
     select topic, partition, next_offset from ${home}.projection_offsets
     where projection = $1 and build = $2
       and (topic, partition) in (select * from unnest($3::text[], $4::integer[]))
@@ -236,12 +236,12 @@ interface CommitInput {
   writes: Cte[]
   // Next offsets of the partitions that have moved.
   advanced: Position[]
-  subjects: Subjects
+  changedIds: ChangedIds
 }
 
 // Writes rows and offsets, notifies waiting processes and commits, all in one round trip.
-async function commit(tx: Tx, { build, writes, advanced, subjects }: CommitInput): Promise<void> {
-  const payloads = encodeNotifications({ projection: build.projection, next: advanced, subjects })
+async function commit(tx: Tx, { build, writes, advanced, changedIds }: CommitInput): Promise<void> {
+  const payloads = encodePayloads({ projection: build.projection, next: advanced, changedIds })
   const notify = { name: 'notify applied', text: notifyApplied, values: [appliedChannel, payloads] }
   const hasListeners = build.status === 'live' && build.home === defaultHome
   const ending = advanced.length > 0 && hasListeners ? [notify, 'commit'] : ['commit']

@@ -9,7 +9,7 @@ const addedColumns = [
   'installation_id uuid not null default gen_random_uuid()',
 ]
 
-// The one log that this database was filled from. With another log, stored offsets would skip records.
+// The log that this database was filled from. Its stored offsets mean nothing in another log.
 const boundLogMigrations: Migrations = {
   name: 'bound-log',
   create: `create table tidegate.bound_log (
@@ -30,13 +30,13 @@ interface BindOptions {
   pool: pg.Pool
   log: Pick<EventLog, 'identity' | 'endPositions' | 'positionsSince' | 'ensureTopics'>
   topics: TopicSpec[]
-  /** Binds the database to this log instead, after all records were moved to it with their offsets. */
+  /** Rebinds the database to this log. All records must have been moved to it with their offsets. */
   adopt?: boolean
 }
 
 /**
- * Binds the database to the log on first use, and creates missing topics. Throws WrongLog for any other log, before
- * anything is read from it or written to it.
+ * Binds the database to the log on first use, and creates missing topics. Throws WrongLog if the database is bound to
+ * another log, before reading or writing that one.
  */
 export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
   await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations]))
@@ -45,7 +45,7 @@ export async function bindLog({ pool, log, topics, adopt = false }: BindOptions)
   await log.ensureTopics(topics)
   await refuseShorterLog(pool, log)
   if (adopt) await rebindLog(pool, identity)
-  await moveMarks(pool, log)
+  await checkAndMoveWatermarks(pool, log)
   await pool.query('update tidegate.bound_log set damage = null where damage is not null')
 }
 
@@ -58,9 +58,9 @@ function refuseMismatch(identity: string, bound: string | undefined): void {
   )
 }
 
-/** Throws WrongLog if the database is bound to another log. Binds nothing: for commands that only read the log. */
+/** Throws WrongLog if the database is bound to another log. Unlike `bindLog`, it never binds an unbound one. */
 export async function refuseOtherLog(db: Db, log: Pick<EventLog, 'identity'>): Promise<void> {
-  const bound = await boundLog(db)
+  const bound = await boundLogIdentity(db)
   if (bound !== undefined) refuseMismatch(await log.identity(), bound)
 }
 
@@ -72,7 +72,7 @@ async function bindIfUnbound(db: Db, identity: string): Promise<string | undefin
 }
 
 /** Returns the identity of the bound log; undefined if none is bound, or the table does not exist yet. */
-export async function boundLog(db: Db): Promise<string | undefined> {
+export async function boundLogIdentity(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<{ has_table: boolean }>(
     `select to_regclass('tidegate.bound_log') is not null as has_table`,
   )
@@ -80,11 +80,11 @@ export async function boundLog(db: Db): Promise<string | undefined> {
 }
 
 /**
- * Throws WrongLog if the database is bound to Kafka. Called at a start without KAFKA_BROKERS, before the embedded log
- * is created: a user without that right would otherwise get an error about its missing tables.
+ * Throws WrongLog if the database is bound to Kafka. Without KAFKA_BROKERS, call it before the embedded log is created:
+ * a database user who may not create tables would otherwise get an error about those instead.
  */
 export async function refuseBoundToKafka(db: Db): Promise<void> {
-  const bound = await boundLog(db)
+  const bound = await boundLogIdentity(db)
   if (!bound?.startsWith('Kafka')) return
   throw new WrongLog(
     `The database belongs to a Kafka log: it was filled from ${bound}, and KAFKA_BROKERS is not set. ` +
@@ -127,7 +127,7 @@ const likelyCause =
   'it was truncated, recreated or restored from an older copy (docs/operate/kafka.md, Another log).'
 
 /** Watermarks of the log at a time. */
-interface Marks {
+interface Watermarks {
   /** Epoch milliseconds. */
   time: number
   /** Each partition's first offset that was stored at that time or later. */
@@ -138,21 +138,23 @@ interface Marks {
  * Checks the stored watermarks and stores new ones for the topics. Throws WrongLog if a watermark went back: that can't
  * happen in a log that only grows and expires, but does in a copy that lacks records, even once it has grown past them.
  */
-export async function moveMarks(
+export async function checkAndMoveWatermarks(
   db: Db,
   log: Pick<EventLog, 'positionsSince'>,
   topics: Topic[] = [],
 ): Promise<void> {
-  const marksAt = async (time: number, names: Topic[]): Promise<Marks> => {
+  const watermarksAt = async (time: number, names: Topic[]): Promise<Watermarks> => {
     const positions = await Promise.all(names.map((topic) => log.positionsSince(topic, time)))
     const offsets = names.map((topic, i) => [topic, positions[i]?.map(({ offset }) => offset)])
     return { time, offsets: Object.fromEntries(offsets) }
   }
-  // Read before the check, so that it covers them too.
-  const next = await marksAt(Date.now(), topics)
-  const { rows } = await db.query<{ marks: Marks | null }>('select marks from tidegate.bound_log')
+  // Read first: if the check below passes, these come from a healthy log.
+  const next = await watermarksAt(Date.now(), topics)
+  const { rows } = await db.query<{ marks: Watermarks | null }>(
+    'select marks from tidegate.bound_log',
+  )
   const { time = 0, offsets = {} } = rows[0]?.marks ?? {}
-  const { offsets: now } = await marksAt(time, Object.keys(offsets))
+  const { offsets: now } = await watermarksAt(time, Object.keys(offsets))
   for (const [topic, marks] of Object.entries(offsets))
     for (const [partition, mark] of marks.entries()) {
       const first = now[topic]?.[partition] ?? 0
@@ -181,7 +183,7 @@ export async function verifyLog(
   if (rows[0]?.damage) throw new WrongLog(rows[0].damage)
   try {
     await refuseShorterLog(db, log)
-    await moveMarks(db, log, topics)
+    await checkAndMoveWatermarks(db, log, topics)
   } catch (error) {
     if (error instanceof WrongLog)
       await db.query('update tidegate.bound_log set damage = coalesce(damage, $1)', [error.message])

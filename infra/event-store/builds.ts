@@ -8,12 +8,12 @@ import { systemCode } from '../thrown.ts'
 import type { Projection } from './projection.ts'
 
 /**
- * The home of a projection: the schema with its bookkeeping (builds, offsets, erased sessions). Users' own views have a
- * home each, which their database user may write.
+ * A projection's home is the schema with its bookkeeping: builds, offsets and erased sessions. Each view of a user has
+ * a home of its own, which the user's database role may write.
  */
 export const defaultHome = 'tidegate'
 
-const createBookkeeping = (home: string) => ({
+const bookkeepingTables = (home: string) => ({
   builds: table(
     `${home}.projection_builds`,
     {
@@ -46,10 +46,10 @@ const createBookkeeping = (home: string) => ({
   ),
 })
 
-const defaultTables = createBookkeeping(defaultHome)
+const defaultTables = bookkeepingTables(defaultHome)
 
 function bookkeepingDdl(home: string): string {
-  const { builds, offsets, erasedSessions } = createBookkeeping(home)
+  const { builds, offsets, erasedSessions } = bookkeepingTables(home)
   return `${ddlOf(builds, offsets, erasedSessions)}
     create unique index one_live_build on ${home}.projection_builds (projection) where status = 'live'`
 }
@@ -85,9 +85,9 @@ const homeOf = ({ home = defaultHome }: Pick<Projection, 'home'>): string => hom
  */
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
-    // Holds its lock until the end of the transaction, so only one process creates the first builds.
-    const ofProjections = projections.flatMap(({ migrations }) => migrations ?? [])
-    await runMigrations(tx, [buildMigrations, ...ofProjections])
+    // runMigrations holds its lock until the transaction ends, so only one process creates the first builds.
+    const projectionMigrations = projections.flatMap(({ migrations }) => migrations ?? [])
+    await runMigrations(tx, [buildMigrations, ...projectionMigrations])
     const builds: Build[] = []
     for (const projection of projections) builds.push(await ensureLiveBuild(tx, projection))
     return builds
@@ -156,22 +156,22 @@ export async function createBuild(
   )
   const [build] = rows
   if (!build) throw new Error(`no build was recorded for ${projection.name}`)
-  await tx.query(`create schema ${build.schema}; ${useSchema(build)}; ${projection.ddl}`)
+  await tx.query(`create schema ${build.schema}; ${searchPath(build)}; ${projection.ddl}`)
   return build
 }
 
-export function useSchema({ schema }: Build): string {
+export function searchPath({ schema }: Build): string {
   return `set local search_path = ${schema}, public`
 }
 
 export async function createIndexes(tx: Tx, projection: Projection, build: Build): Promise<void> {
-  await tx.query(useSchema(build))
-  await tx.query(useExtension)
+  await tx.query(searchPath(build))
+  await tx.query(addTrigramSchema)
   await tx.query(projection.indexes)
 }
 
 // Adds the schema of pg_trgm, which may be any, to the search path: its operators are looked up there.
-const useExtension = `
+const addTrigramSchema = `
   select set_config('search_path', concat_ws(', ', current_setting('search_path'), quote_ident(nspname)), true)
   from pg_extension join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'`
 
@@ -179,7 +179,7 @@ const useExtension = `
 export async function makeLive(tx: Tx, projection: Projection, build: Build): Promise<void> {
   const { home } = build
   const viewSchema = home === defaultHome ? 'read' : home
-  if (home !== defaultHome) await tx.query(useSchema(build))
+  if (home !== defaultHome) await tx.query(searchPath(build))
   // Two statements: a single one updates the rows in any order, and two live builds would violate the unique index.
   await tx.query(
     `update ${home}.projection_builds set status = 'retired' where projection = $1 and status = 'live'`,
@@ -189,14 +189,14 @@ export async function makeLive(tx: Tx, projection: Projection, build: Build): Pr
     `update ${home}.projection_builds set status = 'live' where projection = $1 and build = $2`,
     [build.projection, build.build],
   )
-  await pointViews(tx, [
+  await replaceViews(tx, [
     ...projection.tables.map((table) => ({
       view: `${viewSchema}.${table}`,
       definition: `as select * from ${build.schema}.${table}`,
     })),
-    ...Object.entries(projection.views ?? {}).map(([name, selectOver]) => ({
+    ...Object.entries(projection.views ?? {}).map(([name, selectFrom]) => ({
       view: `${viewSchema}.${name}`,
-      definition: `with (security_barrier) as ${selectOver(build.schema)}`,
+      definition: `with (security_barrier) as ${selectFrom(build.schema)}`,
     })),
   ])
 }
@@ -208,7 +208,7 @@ interface View {
 
 // Replaces all views in one round trip, because a reader that locks one of them while waiting for another blocks it.
 // Grants and dependent views are kept. Throws if a column was removed from a view that others depend on.
-async function pointViews(tx: Tx, views: View[]): Promise<void> {
+async function replaceViews(tx: Tx, views: View[]): Promise<void> {
   await tx.query('savepoint before_views')
   try {
     await tx.query(
@@ -222,7 +222,7 @@ async function pointViews(tx: Tx, views: View[]): Promise<void> {
     await tx.query('rollback to savepoint before_views')
     const [first, ...rest] = views
     if (first && rest.length === 0) await recreateView(tx, first)
-    else for (const view of views) await pointViews(tx, [view])
+    else for (const view of views) await replaceViews(tx, [view])
   }
   await tx.query('release savepoint before_views')
 }
@@ -263,7 +263,7 @@ export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   )
 }
 
-export async function buildOffsets(
+export async function loadBuildOffsets(
   db: Db,
   { home, projection, build }: Build,
 ): Promise<Position[]> {
@@ -275,7 +275,7 @@ export async function buildOffsets(
   return rows
 }
 
-export async function liveOffsets(db: Db, projection: string): Promise<Position[]> {
+export async function loadLiveOffsets(db: Db, projection: string): Promise<Position[]> {
   const { rows } = await db.query<Position>({
     name: 'live-offsets',
     text: `select topic, partition, next_offset::float8 as "offset"
@@ -294,7 +294,7 @@ export function saveBuildOffsets({ home, projection, build }: Build, next: Posit
     ...place,
     next_offset,
   }))
-  const { offsets } = home === defaultHome ? defaultTables : createBookkeeping(home)
+  const { offsets } = home === defaultHome ? defaultTables : bookkeepingTables(home)
   return saveRows(offsets, rows)
 }
 
@@ -321,8 +321,8 @@ export async function initStartOffset(
   return rows[0]?.next ?? first
 }
 
-/** Makes users' views read the topic again from its start. Records that they have applied are ignored. */
-export async function rereadTopic(db: Db, topic: Topic): Promise<void> {
+/** Makes all users' views read the topic again from its start. They ignore records that they have applied. */
+export async function resetViewOffsets(db: Db, topic: Topic): Promise<void> {
   const { rows } = await db.query<{ home: string }>(
     `select quote_ident(nspname) as home from pg_class c join pg_namespace n on n.oid = relnamespace
      where relname = 'projection_offsets' and nspname like 'view\\_%'`,

@@ -2,7 +2,7 @@ import { unavailable } from '../errors/errors.ts'
 import { type EventLog, type Position, partitionName, type Topic } from '../log/port.ts'
 import type { Db } from '../postgres/pool.ts'
 import type { AppliedOffsets } from './applied.ts'
-import { buildOffsets, findLiveBuild } from './builds.ts'
+import { findLiveBuild, loadBuildOffsets } from './builds.ts'
 
 export interface CatchUpGateOptions {
   db: Db
@@ -14,10 +14,10 @@ export interface CatchUpGateOptions {
 export interface CatchUpGate {
   /**
    * Resolves once the read models show everything that was on the log at the first call; later calls resolve at once.
-   * Rejects with ApiError service.unavailable after a second.
+   * Rejects with 503 `service.unavailable` after a second.
    */
   waitUntilCaughtUp(): Promise<void>
-  /** Rejects if callers have been waiting for the read models for 10 seconds. */
+  /** Health check. Rejects if callers have been waiting for the read models for 10 seconds. */
   check(): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export function createCatchUpGate({
 
   async function wait(): Promise<void> {
     try {
-      // Kept for retries: later records need no waiting for.
+      // Kept for retries, which need not wait for later records.
       ends ??= await readEnds()
       for (const end of ends) await waitForRecords(db, { applied, ...end, timeoutMs: waitMs })
       behindSince = undefined
@@ -89,7 +89,7 @@ export async function findUnapplied(
   if (records.length === 0) return []
   const build = await findLiveBuild(db, projection)
   if (!build) throw unavailable(new Error(`projection ${projection} has no live build`))
-  const offsets = await buildOffsets(db, build)
+  const offsets = await loadBuildOffsets(db, build)
   const nextOf = new Map(offsets.map((at) => [partitionName(at), at.offset]))
   return records.filter((record) => (nextOf.get(partitionName(record)) ?? 0) <= record.offset)
 }
@@ -101,7 +101,7 @@ export interface WaitForRecordsOptions {
   timeoutMs: number
 }
 
-/** Waits until the tables that `db` reads show the records. Rejects with ApiError service.unavailable on a timeout. */
+/** Waits until the tables that `db` reads show the records. Rejects with 503 `service.unavailable` on a timeout. */
 export async function waitForRecords(
   db: Db,
   { applied, projection, records, timeoutMs }: WaitForRecordsOptions,

@@ -6,15 +6,15 @@ import type { Sealing } from './seal.ts'
 export interface CodecOptions {
   /** Default: the committed schemas. */
   schemas?: EventSchemas
-  /** Data keys. Without them nothing is encrypted or decrypted. */
+  /** Absent = events are neither encrypted nor decrypted. */
   sealing?: Sealing | undefined
 }
 
 /**
  * Creates a codec for events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
- * (docs.confluent.io, "Wire format"). Decodes every version of an event to the newest one. `registered` are the ids of
- * a schema registry; without them the codec uses the committed ids. Personal fields are encrypted under the session's
- * data key, which must be in memory.
+ * (docs.confluent.io, "Wire format"). Decodes every version of an event to the newest one. `registered` are the schema
+ * ids from a registry; default: the committed ids. Personal fields are encrypted under the session's data key, which
+ * must be in memory.
  */
 export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) {
   const { schemas = committedSchemas, sealing } = options

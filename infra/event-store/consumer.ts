@@ -74,8 +74,8 @@ export interface EventConsumerOptions extends DecodeOptions {
 
 export interface EventConsumer {
   status(): PartitionStatus[]
-  /** Reports that another process has advanced a partition, which ends a stop before that offset here. */
-  passed(next: Position): void
+  /** Reports that another process has advanced a partition. If it was stopped before that offset here, it resumes. */
+  notifyAdvanced(next: Position): void
   stop(): Promise<void>
 }
 
@@ -101,7 +101,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return [...resume.values()].filter((position) => position !== undefined)
   }
 
-  /** Decodes the batches. A failure, for example to look up a key or a skip, only affects its own partition. */
+  /** Decodes the batches. A failure, such as of a key lookup, only affects its own partition. */
   async function decodeAll(
     batches: Batch[],
   ): Promise<{ decoded: PendingBatch[]; results: Result[] }> {
@@ -145,7 +145,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   })
   return {
     status: partitions.status,
-    passed(next) {
+    notifyAdvanced(next) {
       if (next.offset > partitions.nextOffset(next)) partitions.change(next, { kind: 'passed' })
     },
     stop() {
@@ -155,19 +155,19 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   }
 }
 
-/** Finds where partitions start, and skips and reports records that expired before they were read. */
+/** Finds the partitions' start offsets, and reports records that expired before they were read. */
 function createStarter(
   { consumerName, log, topics, logger, ...options }: EventConsumerOptions,
   { partitions, clock }: { partitions: ReturnType<typeof createPartitions>; clock: () => number },
 ) {
-  const readFirsts = cachedFor(
+  const readFirstPositions = cachedFor(
     1000,
     () => Promise.all(topics.map((topic) => log.firstPositions(topic))),
     clock,
   )
 
-  async function firstOf({ topic, partition }: TopicPartition): Promise<Position> {
-    const firsts = (await readFirsts()).flat()
+  async function firstPositionOf({ topic, partition }: TopicPartition): Promise<Position> {
+    const firsts = (await readFirstPositions()).flat()
     const first = firsts.find((at) => at.topic === topic && at.partition === partition)
     return first ?? { topic, partition, offset: 0 }
   }
@@ -192,18 +192,18 @@ function createStarter(
     async startOffset(topic: Topic, partition: number): Promise<number | undefined> {
       const at = partitions.add({ topic, partition })
       try {
-        return await startAt(await firstOf(at))
+        return await startAt(await firstPositionOf(at))
       } catch (error) {
         partitions.change(at, { kind: 'notStarted', error })
         throw error
       }
     },
-    // A gap alone doesn't prove expiry: only records before the first one that still exists have expired.
+    // A gap in the offsets doesn't prove expiry, so compare with the first record that still exists.
     async skipExpired(batch: Batch): Promise<void> {
       const next = partitions.nextOffset(batch)
       const { offset: start } = startOf(batch)
       if (!options.startOffset || start <= next) return
-      const first = await firstOf(batch)
+      const first = await firstPositionOf(batch)
       const offset = Math.min(start, first.offset)
       if (offset > next) await startAt({ ...first, offset })
     },

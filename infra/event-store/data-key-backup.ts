@@ -59,7 +59,7 @@ export interface RestoredKeys {
   /** Time of the backup, epoch milliseconds. */
   madeAt: number
   rows: number
-  /** Number of keys added. The other sessions had a key already, or were erased. */
+  /** Number of keys added, without sessions that had a key already or were erased. */
   added: number
 }
 
@@ -108,11 +108,11 @@ function parse<T>(schema: z.ZodType<T>, line: string): T {
 
 export interface ResealedKeys {
   resealed: number
-  /** Keys that none of the configured master keys opens. */
+  /** Number of keys that none of the configured master keys can decrypt. */
   closed: number
 }
 
-/** Reseals every data key with the current master key, so that older master keys can be removed. */
+/** Re-encrypts every data key with the current master key, so that older master keys can be removed. */
 export async function resealDataKeys(
   db: Db,
   sealing: { keyring: Keyring; random: Random; now: number },

@@ -18,7 +18,7 @@ import {
 import { WrongMasterKeys } from './master-key-canary.ts'
 
 // Crypto-shredding: the personal fields of a session's events are encrypted under its data key, and erasing the session
-// deletes the key. The row stays without its key, so the session is never given a new one.
+// deletes the key. The row stays without its key, so the session never gets a new one.
 const sessionKeys = table(
   'tidegate_keys.session_keys',
   {
@@ -55,8 +55,8 @@ export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<st
   return new Set(written.rows.map(({ session_id }) => session_id))
 }
 
-/** Returns the statement that inserts keys of new sessions, which can't have a row yet. */
-export function putDataKeys(rows: DataKeyRow[]): Cte[] {
+/** Returns the statement that inserts keys of new sessions, which don't have a row yet. */
+export function newDataKeyInserts(rows: DataKeyRow[]): Cte[] {
   return writeRows(sessionKeys, { as: 'put_data_keys', columns, rows })
 }
 
@@ -113,12 +113,12 @@ export function openDataKey(
   return open(sealed, { keyring, purpose: purposeOf(day), context })
 }
 
-/** Throws WrongMasterKeys if the oldest or the newest key does not open, because events would look erased. */
+/** Throws WrongMasterKeys if the oldest or the newest key can't be decrypted: all events would look erased. */
 export async function refuseOtherMasterKeys(db: Db, keyring: Keyring): Promise<void> {
   if ((await probeDataKeys(db, keyring)).includes(false)) throw new WrongMasterKeys()
 }
 
-/** Tries to open the oldest and the newest key. Returns a result for each; none if there are no keys. */
+/** Tries to decrypt the oldest and the newest key. Returns a result for each; an empty list without keys. */
 export async function probeDataKeys(db: Db, keyring: Keyring): Promise<boolean[]> {
   const first = (
     order: 'asc' | 'desc',
@@ -131,9 +131,9 @@ export async function probeDataKeys(db: Db, keyring: Keyring): Promise<boolean[]
 const purposeOf = (day: number) => `${purpose} ${day}`
 
 /**
- * Returns the settings of the pool for data keys. On the embedded log its commits need not wait for the disk, because
- * the append that follows does, later in the same write-ahead log. With Kafka, an event could outlive its key in a
- * crash.
+ * Returns the settings of the pool for data keys. With the embedded log its commits need not wait for the disk, because
+ * the append that follows does, later in the same write-ahead log. With Kafka they must: otherwise an event could
+ * survive a crash that loses its key.
  */
 export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }) {
   return {
@@ -145,7 +145,7 @@ export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }
   } satisfies Omit<PoolOptions, 'url'>
 }
 
-/** Deletes the keys permanently. Also marks sessions that never had a key, so they get none later. */
+/** Deletes the sessions' keys permanently. Sessions that never had one can't get one later. */
 export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown> {
   const rows = erased.flatMap(({ session_ids, erased_at: made_at }): DataKeyRow[] =>
     session_ids.map((session_id) => ({ session_id, made_at, sealed_key: null })),
@@ -163,7 +163,7 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   })
 }
 
-/** Marks the keys of sessions that are in no read model any more; webhook events may still need them for 30 days. */
+/** Marks the keys of sessions that no read model contains any more. Webhook events may need them for 30 days. */
 export async function markDataKeysEnded(db: Db, sessionIds: string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await db.query({
@@ -190,7 +190,7 @@ export async function deleteEndedDataKeys(db: Db, limit: number): Promise<boolea
   return (rowCount ?? 0) >= limit
 }
 
-/** Deletes keys by a range of ids: for keys of subjects other than sessions. Returns the number deleted. */
+/** Deletes the keys of a range of ids. For keys of other things than sessions. Returns the number deleted. */
 export async function deleteDataKeys(db: Db, { from, before }: { from: string; before: string }) {
   const { rowCount } = await db.query({
     name: 'delete-data-keys',

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Keyring } from '../crypto/keyring.ts'
 import { dataKeyBytes } from '../crypto/sealing.ts'
 import { unavailable } from '../errors/errors.ts'
-import { createGroupCommit } from '../flow/group-commit.ts'
+import { createBatcher } from '../flow/batcher.ts'
 import { type Clock, type Random, type SessionId, timeOrderedId } from '../ids.ts'
 import { createLru } from '../lru.ts'
 import type { Cte } from '../postgres/arrays.ts'
@@ -11,8 +11,8 @@ import {
   type DataKeyRow,
   insertDataKeys,
   loadDataKeys,
+  newDataKeyInserts,
   openDataKey,
-  putDataKeys,
   type StoredKey,
   sealDataKey,
 } from './data-key-table.ts'
@@ -23,26 +23,25 @@ export interface DataKeys {
   /** Returns the key from memory: null if the session has none (erased), undefined if it was not looked up. */
   get(sessionId: string): KeyObject | null | undefined
   /** Loads keys that are not in memory. `get` stays undefined for a session without a key, which may still get one. */
-  find(sessionIds: readonly string[]): Promise<void>
-  /** Loads the keys of encrypted records. A session without a key was erased, so `get` returns null. */
   load(sessionIds: readonly string[]): Promise<void>
+  /** Loads the keys of encrypted records. A session without a key was erased, so `get` then returns null. */
+  loadOrMarkErased(sessionIds: readonly string[]): Promise<void>
   /**
    * Creates missing keys and loads the others: `get` then returns a key, or null for an erased session. Returns
    * undefined if all are in memory. Rejects with 503 while the database is unavailable.
    */
   ensure(sessionIds: readonly string[]): Promise<void> | undefined
   /**
-   * Returns the id of a new session, whose key is in memory. With Kafka the key is stored by then, or the call rejects
-   * with 503. On the embedded log the append of the session's first records stores it; if that append fails, the
-   * records must not be appended again.
+   * Returns the id of a new session, whose key is in memory. With Kafka the key is already stored, or the call rejects
+   * with 503. With the embedded log the session's first append stores it, and must not be retried if it fails.
    */
   newSession(): Promise<SessionId> | SessionId
   /** Drops the key of a new session whose first records were not appended. */
   discard(sessionId: string): void
-  /** Returns statements that insert the new keys of the records' sessions, to run with the append. */
+  /** Removes and returns the statements that insert the new keys of the records' sessions, to run with the append. */
   takeInserts(records: readonly { key: string }[]): Cte[]
-  /** Drops sessions from memory that any process may have erased; undefined = all. */
-  forget(sessionIds: readonly string[] | undefined): void
+  /** Removes keys from memory after an erasure in any process. undefined = all keys. */
+  evict(sessionIds: readonly string[] | undefined): void
 }
 
 interface DataKeysOptions {
@@ -50,10 +49,10 @@ interface DataKeysOptions {
   keyring: Keyring
   random: Random
   clock: Clock
-  // The log is in the same database and stores new keys with its records. Default: false.
+  // True if the log is in the same database, which then stores new keys with its records. Default: false.
   isLogEmbedded?: boolean
-  // Keys kept in memory (default 20,000): as many as open documents in a process, and more than any batch.
-  max?: number
+  // Keys kept in memory (default 20,000): enough for all open documents of a process, and for any batch.
+  maxCached?: number
 }
 
 // A key that was not used for this long is dropped from memory.
@@ -73,12 +72,12 @@ function throwUnavailable(cause: unknown): never {
   throw unavailable(cause)
 }
 
-/** Creates the cache. Keys requested while an insert is running go into the next one (group commit). */
+/** Creates the cache. Keys requested while an insert is running go into the next one. */
 export function createDataKeys(options: DataKeysOptions): DataKeys {
-  const { pool, keyring, clock, isLogEmbedded = false, max = 20_000 } = options
-  const cache = createLru<string, { key: KeyObject | null }>(max, lifetime(clock))
+  const { pool, keyring, clock, isLogEmbedded = false, maxCached = 20_000 } = options
+  const cache = createLru<string, { key: KeyObject | null }>(maxCached, lifetime(clock))
   const pendingInserts = new Map<string, DataKeyRow>()
-  const inserts = createGroupCommit({ write, maxRecords: maxPerInsert })
+  const inserts = createBatcher({ runBatch: createKeys, maxItems: maxPerInsert })
   const prefetch = createPrefetch({ create: createStoredSessions, clock })
 
   function cacheStored(rows: StoredKey[]): void {
@@ -88,12 +87,12 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
     }
   }
 
-  async function find(sessionIds: readonly string[]): Promise<void> {
+  async function load(sessionIds: readonly string[]): Promise<void> {
     const missing = sessionIds.filter((id) => !cache.has(id))
     if (missing.length > 0) cacheStored(await loadDataKeys(pool, missing))
   }
 
-  async function write(sessionIds: string[]): Promise<boolean[]> {
+  async function createKeys(sessionIds: string[]): Promise<boolean[]> {
     const keys = [...new Set(sessionIds)].map((id) => generateKey(id, options))
     const { inserted, existing } = await insertOrLoad(pool, keys)
     for (const key of inserted) cacheNew(key)
@@ -112,29 +111,29 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
     const missing = sessionIds.filter((id) => !cache.get(id)?.key)
     if (missing.length === 0) return undefined
     for (const id of missing) cache.delete(id)
-    return inserts.append(missing).then(() => undefined, throwUnavailable)
+    return inserts.run(missing).then(() => undefined, throwUnavailable)
   }
 
   const cacheNew = ({ key, row }: NewKey) => cache.set(row.session_id, { key })
 
-  function begin(session: NewSession): SessionId {
+  function cacheSession(session: NewSession): SessionId {
     cacheNew(session)
     return session.sessionId
   }
 
   return {
     get: (sessionId) => cache.get(sessionId)?.key,
-    find,
-    async load(sessionIds) {
-      await find(sessionIds)
+    load,
+    async loadOrMarkErased(sessionIds) {
+      await load(sessionIds)
       for (const id of sessionIds) if (!cache.has(id)) cache.set(id, { key: null })
     },
     ensure,
     newSession() {
-      if (!isLogEmbedded) return prefetch.take().then(begin)
+      if (!isLogEmbedded) return prefetch.take().then(cacheSession)
       const session = generateSession(options)
       pendingInserts.set(session.sessionId, session.row)
-      return begin(session)
+      return cacheSession(session)
     },
     discard(sessionId) {
       pendingInserts.delete(sessionId)
@@ -144,9 +143,9 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
       if (pendingInserts.size === 0) return []
       const rows = new Set(records.flatMap(({ key }) => pendingInserts.get(key) ?? []))
       for (const { session_id } of rows) pendingInserts.delete(session_id)
-      return putDataKeys([...rows])
+      return newDataKeyInserts([...rows])
     },
-    forget(sessionIds) {
+    evict(sessionIds) {
       if (!sessionIds) cache.clear()
       else for (const id of sessionIds) cache.delete(id)
     },

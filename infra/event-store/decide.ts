@@ -23,14 +23,14 @@ export interface DecidedEvent<E extends DomainEvent = DomainEvent> {
   meta: EventMeta
 }
 
-/** A read model that a decision reads, and the topic (or only the key) that it must have caught up with. */
+/** A read model that a decision reads, and the topic (or only the key's partition) that it must have caught up with. */
 interface ReadDependency {
   projection: string
   topic: Topic
   key?: string
 }
 
-/** A condition on another stream. It stays true while its locks are held. */
+/** A condition on another stream, which stays true while its locks are held. */
 export interface DecisionGuard {
   locks: string[]
   alsoReads: readonly ReadDependency[]
@@ -54,7 +54,7 @@ export interface DecideRequest<S> {
   load: (tx: Tx) => Promise<S>
   /** Returns the new events; none if nothing changes. Throws ApiError to refuse. Must be pure. */
   decide: (state: S) => DecidedEvent[]
-  /** Writes rows outside of the log, after a successful append and in the transaction that holds the locks. */
+  /** Writes additional rows after a successful append, in the transaction that holds the locks. */
   write?: (tx: Tx, events: DomainEvent[]) => Promise<void>
 }
 
@@ -69,8 +69,8 @@ export interface DecideOptions {
 
 /**
  * Runs a decision, and returns its events once every reader can see them. A refusal writes nothing. After
- * service.unavailable the events may have been written, or may still be: the caller retries, and the next decision sees
- * the outcome of the first.
+ * `service.unavailable` the events may have been written, or may still be. The caller retries, and the next decision
+ * sees the outcome of the first.
  */
 export type Decide = <S>(request: DecideRequest<S>) => Promise<DomainEvent[]>
 
@@ -80,8 +80,8 @@ export type DecideAs = (actor: Actor, request?: { id: string }) => Decide
 /**
  * Creates the command side: load, decide, append, under advisory locks. The locks are held across processes until the
  * read model shows the new events, so no two decisions see the same state. If the outcome of an append is unknown, the
- * locks are held until it is known, for at most `maxUnknownMs`. One race remains: if a broker stalls for longer with
- * the request, a later decision may miss an earlier one.
+ * locks are held until it is known, for at most `maxUnknownMs`. One race remains: if a broker delays a write for
+ * longer, a later decision may miss an earlier one.
  */
 export function createDecide({
   pool,
@@ -90,7 +90,7 @@ export function createDecide({
   applied,
   timeoutMs = 5000,
 }: DecideOptions): DecideAs {
-  // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
+  // A decision holds one connection of the pool while the log, the projection and `load` may need others.
   const slots = createConcurrencyLimit({
     max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)),
     timeoutMs,
@@ -103,8 +103,8 @@ export function createDecide({
   ): Promise<DomainEvent[]> {
     // 1. Load the state, from read models that show everything the log had when the locks were taken.
     await lock(tx, request.locks, timeoutMs)
-    await catchUpWith(tx, readsOf(request))
-    const state = await throwLockTimeout(request.load(tx))
+    await waitForReadModels(tx, readsOf(request))
+    const state = await lockTimeoutAsUnavailable(request.load(tx))
 
     // 2. Decide. A refusal is thrown here, before anything is written.
     const decided = request.decide(state)
@@ -112,25 +112,25 @@ export function createDecide({
     const events = decided.map(({ event }) => event)
 
     // 3. Append. No expected version is needed, because every other writer of the stream waits for the locks.
-    await codec.prepare(events)
-    const records = decided.map(({ event, meta }) => codec.toCausedRecord(event, meta, cause))
+    await codec.prepareKeys(events)
+    const records = decided.map(({ event, meta }) => codec.toRecordWithCause(event, meta, cause))
     const positions = await append(records, reject)
     await request.write?.(tx, events)
 
-    // 4. Wait until the read model shows the events. Events on other topics need no waiting for.
-    const ofState = positions.filter(({ topic }) => topic === request.topic)
-    await applied.waitFor(request.projection, ofState, { timeoutMs })
+    // 4. Wait until the read model shows the events. No need to wait for events on other topics.
+    const statePositions = positions.filter(({ topic }) => topic === request.topic)
+    await applied.waitFor(request.projection, statePositions, { timeoutMs })
 
-    // 5. Return. The locks end with the transaction, so the next decision sees these events.
+    // 5. Return. The transaction then releases the locks, so the next decision sees these events.
     return events
   }
 
-  async function catchUpWith(tx: Tx, reads: readonly ReadDependency[]): Promise<void> {
+  async function waitForReadModels(tx: Tx, reads: readonly ReadDependency[]): Promise<void> {
     for (const { projection, topic, key } of reads) {
       const ends = await log.endPositions(topic)
       const partition = key === undefined ? undefined : await log.partitionOf(topic, key)
-      const read = ends.filter((end) => partition === undefined || end.partition === partition)
-      await waitForRecords(tx, { applied, projection, records: lastPositions(read), timeoutMs })
+      const relevant = ends.filter((end) => partition === undefined || end.partition === partition)
+      await waitForRecords(tx, { applied, projection, records: lastPositions(relevant), timeoutMs })
     }
   }
 
@@ -169,20 +169,20 @@ function readsOf<S>({ projection, topic, key, reads = 'key', alsoReads = [] }: D
   return [{ projection, topic, ...(reads === 'key' && { key }) }, ...alsoReads]
 }
 
-// Longer than a write can still succeed after its timeout, and shorter than the server's idle-in-transaction timeout.
+// Longer than a timed-out write may still take to succeed, and shorter than the server's idle-in-transaction timeout.
 const maxUnknownMs = 10_000
 
 async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
   // Sorted, so that two commands with several locks can't deadlock.
   const keys = names.map(lockKey).toSorted()
   await tx.query(`set local lock_timeout = ${timeoutMs}`)
-  await throwLockTimeout(
+  await lockTimeoutAsUnavailable(
     tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys]),
   )
 }
 
-// Throws a lock timeout (55P03) as 503, so that the caller retries.
-function throwLockTimeout<T>(work: Promise<T>): Promise<T> {
+// Rethrows a lock timeout (55P03) as 503, so that the caller retries.
+function lockTimeoutAsUnavailable<T>(work: Promise<T>): Promise<T> {
   return work.catch((error) => {
     throw systemCode(error) === '55P03' ? unavailable(error) : error
   })
@@ -191,7 +191,7 @@ function throwLockTimeout<T>(work: Promise<T>): Promise<T> {
 interface EventScope {
   organizationId: string | null
   environment: Environment | null
-  // The same for every retry of the change, so that it is applied once.
+  // The same for every retry of the command, so that the event is applied once.
   eventId: string
   now: number
 }
@@ -203,8 +203,8 @@ export function decidedEvent<E extends DomainEvent>(
   return { event, meta: { eventId, time: now, organizationId, environment } }
 }
 
-/** Id and time of an event. `eventId` is the same for every retry of the command; `now` is in epoch milliseconds. */
-export interface NewEvent {
+/** `eventId` is the same for every retry of the command. `now` is in epoch milliseconds. */
+export interface EventIdAndTime {
   eventId: string
   now: number
 }
@@ -216,7 +216,7 @@ export function eventAbout<E extends DomainEvent>(
     environment,
   }: { organization_id: EventScope['organizationId']; environment: EventScope['environment'] },
   event: E,
-  { eventId, now }: NewEvent,
+  { eventId, now }: EventIdAndTime,
 ): DecidedEvent<E> {
   return decidedEvent(event, { organizationId, environment, eventId, now })
 }

@@ -5,7 +5,7 @@ import {
   type DomainEvent,
   type EventMeta,
   type KnownCause,
-  keyOf,
+  partitionKeyOf,
   sessionOf,
   type TrafficEvent,
 } from './event.ts'
@@ -20,7 +20,7 @@ export interface CodecParts {
 }
 
 export function createEncoder({ schemas, ids, sealing }: CodecParts) {
-  // The event id is authenticated with the encrypted fields, so they can't be copied into another event.
+  // The event id is authenticated with the ciphertext, which therefore can't be copied into another event.
   function encode(event: DomainEvent, cause?: Cause, eventId = ''): Buffer {
     // 1. Choose the newest schema version that the previous release can read.
     const schema = schemas.written.get(event.type)
@@ -43,7 +43,7 @@ export function createEncoder({ schemas, ids, sealing }: CodecParts) {
   function recordOf(event: DomainEvent, meta: EventMeta, cause?: Cause): NewRecord {
     return {
       topic: eventTopics[event.type],
-      key: keyOf(event),
+      key: partitionKeyOf(event),
       value: encode(event, cause, meta.eventId),
       headers: headersOf(event, meta),
     }
@@ -51,19 +51,19 @@ export function createEncoder({ schemas, ids, sealing }: CodecParts) {
 
   return {
     encode,
-    /** Encodes a session's fact row, which is not an event and not encrypted. */
+    /** Encodes a session's fact row, which is not an event and isn't encrypted. */
     encodeFacts(row: object): Buffer {
       const { key, type } = factsSchema()
       return encodeWithSchemaId(schemaIdOf(ids, key), type, row)
     },
     /** Creates or loads the data keys that the events need. Returns undefined if all are in memory. */
-    prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
+    prepareKeys(events: readonly DomainEvent[]): Promise<void> | undefined {
       const encrypted = events.filter(({ type }) => schemas.written.get(type)?.sealer())
       return sealing?.keys.ensure(encrypted.flatMap((event) => sessionOf(event) ?? []))
     },
     toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
-    /** Encodes an event of a command. The cause is dropped from traffic events, whose schemas have no field for it. */
-    toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) =>
+    /** Encodes an event of a command. Drops the cause of a traffic event, whose schema has no field for it. */
+    toRecordWithCause: (event: DomainEvent, meta: EventMeta, cause: KnownCause) =>
       recordOf(event, meta, cause),
   }
 }

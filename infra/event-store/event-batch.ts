@@ -30,7 +30,7 @@ export function eventsToApply(
 /** Thrown if an event can't be processed and a retry won't help. `cause` is the error. */
 export class EventFailed extends Error {
   constructor(cause: unknown) {
-    // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
+    // Without the cause's message, which may quote a value. The logger filters such values from `cause`.
     super('an event cannot be dealt with', { cause })
     this.name = 'EventFailed'
   }
@@ -46,7 +46,7 @@ export interface DecodeOptions {
 export interface DecodedRecords {
   events: RecordedEvent[]
   end: number
-  /** Why the record at `end` can't be decoded (a poison record). Absent if all could. */
+  /** The error of the record at `end` if it can't be decoded (a poison record). undefined if all could. */
   poison: { error: unknown } | undefined
 }
 
@@ -60,10 +60,10 @@ export async function decodeRecords(
   const selected = types
     ? records.filter(({ headers }) => types.has(headers.event_type ?? ''))
     : records
-  // Loaded first, because an attempt without the key costs as much as one with it.
+  // Load the keys first, because decoding without the key costs as much as with it.
   await codec.loadKeysOf(selected)
   const decoded = await decodeWithLoadedKeys(options, { records: selected, end })
-  return (await codec.findKeysOf(decoded.events))
+  return (await codec.loadMissingKeysOf(decoded.events))
     ? decodeWithLoadedKeys(options, { records: selected, end })
     : decoded
 }

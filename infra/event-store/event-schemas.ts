@@ -17,17 +17,17 @@ export type SchemaIds = Record<string, number>
 export interface SchemaVersion {
   name: EventName
   key: string
-  /** The committed id. */
+  /** The id in schemas/ids.json. */
   id: number
   /** Parsed on first use, so a CLI command that needs few schemas doesn't wait for all. */
   type: () => avro.Type
-  isCaused: boolean
+  hasCause: boolean
   sealer: () => EventSealer | undefined
 }
 
 /**
- * Versions that this release reads but doesn't write yet. The release that introduces a version only reads it, so that
- * a rollback to the previous release, which doesn't know it, stays possible. The next release removes it from here.
+ * Versions that this release reads but doesn't write yet. List a new version here in the release that introduces it: a
+ * rollback to the previous release, which can't read it, then stays possible. Remove it in the next release.
  */
 const readOnly: ReadonlySet<string> = new Set()
 
@@ -50,10 +50,10 @@ interface Release {
 export function eventSchemas({ files, ids, readOnly }: Release): EventSchemas {
   const versions = files.map((file) => schemaVersion(file, ids))
   const written = versions.filter(({ key }) => !readOnly.has(key))
-  return { versions, newest: lastOf(versions), written: lastOf(written), ids }
+  return { versions, newest: lastByName(versions), written: lastByName(written), ids }
 }
 
-const lastOf = (versions: SchemaVersion[]) =>
+const lastByName = (versions: SchemaVersion[]) =>
   new Map(versions.map((version) => [version.name, version]))
 
 export const committedSchemas = eventSchemas({
@@ -82,15 +82,15 @@ function schemaVersion({ name, key, schema }: SchemaFile, ids: SchemaIds): Schem
   const hasField = (field: string) => schema.fields.some(({ name }) => name === field)
   const sealer = lazy(() =>
     hasField('sealed')
-      ? createEventSealer({ name, key, type: type(), opened: typeOf(openedSchema(schema)) })
+      ? createEventSealer({ name, key, type: type(), decryptedType: typeOf(openedSchema(schema)) })
       : undefined,
   )
-  return { name: eventName(name), key, id, type, isCaused: hasField('actor'), sealer }
+  return { name: eventName(name), key, id, type, hasCause: hasField('actor'), sealer }
 }
 
 const typeOf = (schema: object) => avro.Type.forSchema(schema as avro.Schema)
 
-/** Returns `create` with its result cached. */
+/** Returns a function that calls `create` once and caches its result. */
 export function lazy<T>(create: () => T): () => T {
   let created: { value: T } | undefined
   return () => {

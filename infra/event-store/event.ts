@@ -11,7 +11,7 @@ import type { Position } from '../log/port.ts'
 
 export type EventName = keyof EventTypes
 export type DomainEvent = { [E in EventName]: { type: E; data: EventTypes[E] } }[EventName]
-/** High-volume events of clients and deliveries. Their records name no actor. */
+/** High-volume events of clients and webhook deliveries, whose records name no actor. */
 export type TrafficEvent = Exclude<DomainEvent, { type: CausedName }>
 
 export interface KnownCause extends Cause {
@@ -24,11 +24,11 @@ export interface EventMeta {
   time: number
   organizationId: string | null
   environment: Environment | null
-  /** The trace of the request or event that caused it (W3C trace context). */
+  /** W3C trace context of the request or event that caused the event. */
   traceparent?: string | undefined
 }
 
-/** An event as a record's value contains it. Traffic events have no cause. */
+/** An event as encoded in a record's value. Traffic events have no cause. */
 export type EventAndCause = DomainEvent & { cause?: Cause }
 
 export type RecordedEvent = EventAndCause & {
@@ -41,7 +41,7 @@ export type RecordedEvent = EventAndCause & {
    * strings and lists, false), so handlers that only pass them on need no special case.
    */
   unreadable?: string
-  /** Its session was erased. Handlers use only what other rows depend on. */
+  /** Set if its session was erased. Handlers then change only rows that others depend on. */
   isErased?: true
 }
 
@@ -54,5 +54,5 @@ const subjects: { readonly [E in EventName]: (data: EventTypes[E]) => string | n
 export const sessionOf = <E extends EventName>({ type, data }: EventOf<E>): string | undefined =>
   subjects[type](data) ?? undefined
 
-export const keyOf = <E extends EventName>({ type, data }: EventOf<E>): string =>
+export const partitionKeyOf = <E extends EventName>({ type, data }: EventOf<E>): string =>
   partitionKeys[type](data)

@@ -4,8 +4,8 @@ import type { AppliedOffsets } from './applied.ts'
 
 interface FollowOptions {
   projection: string
-  /** A plural noun for log messages. */
-  what: string
+  /** A plural noun for log messages, such as `data policies`. */
+  label: string
   read(): Promise<void>
 }
 
@@ -14,13 +14,13 @@ const intervalMs = 15_000
 /** Calls `read` every 15 seconds and on every change of the projection. Resolves after the first call. */
 export async function followProjection(
   { applied, logger }: { applied: Pick<AppliedOffsets, 'onChange'>; logger: Logger },
-  { projection, what, read }: FollowOptions,
+  { projection, label, read }: FollowOptions,
 ): Promise<{ stop(): Promise<void> }> {
   await read()
   const following = runPeriodically({
     intervalMs,
     work: () => read().then(() => false),
-    onError: (err) => logger.warn({ err }, `failed to read ${what}; retrying`),
+    onError: (err) => logger.warn({ err }, `failed to read ${label}; retrying`),
   })
   const stopListening = applied.onChange(projection, following.wake)
   return {

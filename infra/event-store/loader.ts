@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type EventLog, type Position, partitionName, type TopicPartition } from '../log/port.ts'
 import { offsetIn } from '../log/read-topic.ts'
 import { applyBatches } from './apply-batch.ts'
-import { type Build, buildOffsets, initStartOffset } from './builds.ts'
+import { type Build, initStartOffset, loadBuildOffsets } from './builds.ts'
 import type { EventCodec } from './codec.ts'
 import { consumeEvents } from './consumer.ts'
 import type { EventBatch } from './event-batch.ts'
@@ -24,10 +24,10 @@ export interface LoaderOptions {
   share?: PartitionShare | undefined
 }
 
-/** The partitions with `partition % of === index`. */
+/** The partitions with `partition % count === index`. */
 export interface PartitionShare {
   index: number
-  of: number
+  count: number
 }
 
 export interface Loader {
@@ -36,18 +36,19 @@ export interface Loader {
   stop(): Promise<void>
 }
 
-// Larger than a runner's batches, because latency doesn't matter and the statements are set-based.
+// Larger than a runner's batches: latency doesn't matter here, and large batches need fewer statements.
 const maxRecords = 4000
 const catchUpPollMs = 20
 
 /**
- * Fills a build (one schema with a projection's tables) from its stored offsets, 0 at first. Never passes the live build, so both can stop at the same offsets.
+ * Fills a build (a schema with the projection's tables) from its stored offsets on; a new build starts at 0. Never
+ * reads past the live build's offsets, so both can stop at the same ones.
  */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
-  const { share = { index: 0, of: 1 } } = options
-  const isInShare = ({ partition }: TopicPartition) => partition % share.of === share.index
-  let moved = Promise.withResolvers<void>()
+  const { share = { index: 0, count: 1 } } = options
+  const isInShare = ({ partition }: TopicPartition) => partition % share.count === share.index
+  let nextWrite = Promise.withResolvers<void>()
 
   const consumer = await consumeEvents({
     consumerName: `rebuild of ${projection.name}`,
@@ -55,7 +56,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     topics: projection.topics,
     types: projection.types,
     log,
-    codec: { ...codec, fromRecord: codec.fromRecordOnce },
+    codec: { ...codec, fromRecord: codec.fromRecordUncached },
     logger,
     skips,
     maxRecords,
@@ -68,29 +69,28 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   }
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
-    const limits = await liveOffsets()
+    const limits = await loadLimits()
     const skipped = batches.filter((batch) => !isInShare(batch)).map(endOfBatch)
-    const toApply = batches
+    const toWrite = batches
       .filter(isInShare)
       .map((batch) => truncateAt(batch, limits.get(partitionName(batch)) ?? 0))
-    return [...skipped, ...(toApply.length > 0 ? await write(toApply) : [])]
+    return [...skipped, ...(toWrite.length > 0 ? await write(toWrite) : [])]
   }
 
   async function write(batches: EventBatch[]): Promise<Position[]> {
     const outcome = await applyBatches({ pool, projection, build, batches })
     if (outcome.kind !== 'applied') throw new Error(`the build is ${outcome.kind}`)
     if (batches.every(({ events }) => events.length === 0)) await delay(catchUpPollMs)
-    moved.resolve()
-    moved = Promise.withResolvers()
+    nextWrite.resolve()
+    nextWrite = Promise.withResolvers()
     return outcome.next
   }
 
-  async function liveOffsets(): Promise<Map<string, number>> {
-    return new Map((await buildOffsets(pool, live)).map((at) => [partitionName(at), at.offset]))
+  async function loadLimits(): Promise<Map<string, number>> {
+    return new Map((await loadBuildOffsets(pool, live)).map((at) => [partitionName(at), at.offset]))
   }
 
-  // Throws if a partition is stuck before its position, unless an operator has skipped the record: the retry will then
-  // skip it here too.
+  // Throws if a partition is stuck before its position at a record that no operator has skipped.
   async function hasReached(positions: Position[]): Promise<boolean> {
     const status = new Map(consumer.status().map((entry) => [partitionName(entry), entry]))
     const missing = positions.filter(
@@ -108,7 +108,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   return {
     async waitFor(positions) {
       while (!(await hasReached(positions.filter(isInShare))))
-        await Promise.race([moved.promise, delay(catchUpPollMs)])
+        await Promise.race([nextWrite.promise, delay(catchUpPollMs)])
     },
     stop: () => consumer.stop(),
   }

@@ -7,8 +7,8 @@ import type { Batch, EventLog, TopicSpec } from '../log/port.ts'
 import { readTopic } from '../log/read-topic.ts'
 import { WrongLog } from './bound-log.ts'
 
-// A lease on the log, held by one database through records of its own topic. The first claim holds; it is renewed by
-// further records of the same database, and only a take-over replaces it while it is live.
+// A lease on the log, as records of a topic of its own. The database that claimed the log first holds the lease and
+// renews it with further records; only a take-over replaces a live claim.
 const topic = 'tidegate.claim.v1'
 export const claimTopicSpec: TopicSpec = { topic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
@@ -33,9 +33,9 @@ export type LogClaim = ClaimData & { offset: number; time: number }
 /** Returns the claim in force: the first one, its latest renewal, or the latest take-over. */
 export function holderOf(claims: LogClaim[]): LogClaim | undefined {
   return claims.reduce<LogClaim | undefined>((holder, claim) => {
-    const isHeld =
+    const isBlocked =
       holder !== undefined && holder.database_id !== claim.database_id && !claim.take_over
-    return isHeld ? holder : claim
+    return isBlocked ? holder : claim
   }, undefined)
 }
 
@@ -99,9 +99,9 @@ export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> 
   const from = Math.max(0, (end?.offset ?? 0) - maxRecordsRead)
   const claims = await readTopic({ log, topic, from: () => from, handle: recordClaims })
   undo.defer(claims.stop)
-  await claims.atEnd
+  await claims.reachedEnd
 
-  // 3. Respect a live claim. Clocks differ, and an outage may have delayed a renewal, so wait for one.
+  // 3. Respect a live claim. Wait before replacing an old one, because clocks differ and renewals may be late.
   const foreign = foreignHolder()
   if (foreign && !takeOver) {
     const isLive = Date.now() - foreign.time < liveMs

@@ -13,7 +13,7 @@ export function watchLog<Guard>(
   const { append, appendIf } = log
   let refusal: Error | undefined
   let checks: Periodic | undefined
-  // After an outage the log may come back as an older copy of itself.
+  // Set after a failure: the log may come back as an older copy of itself.
   let needsCheck = false
 
   function refuse(reason: Error): void {
@@ -33,7 +33,7 @@ export function watchLog<Guard>(
     }
   })
 
-  // Awaits nothing before the write unless a check is due, so consecutive appends keep their order.
+  // Awaits nothing before the write unless a check is due, so that consecutive appends keep their order.
   async function unlessRefused<T>(write: () => Promise<T>): Promise<T> {
     if (needsCheck && checks) await check()
     if (refusal) throw new LogUnavailable(refusal.message, { cause: refusal })

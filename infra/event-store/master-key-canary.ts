@@ -3,9 +3,9 @@ import { open, seal } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
-import { column, constrained, insertInto, primaryKey, replacing, table } from '../postgres/table.ts'
+import { column, constrained, insertInto, overwrite, primaryKey, table } from '../postgres/table.ts'
 
-// A single row, sealed with a master key of the installation. Keys that don't open it belong to another installation.
+// A single row, sealed with a master key of the installation. Master keys that can't open it belong to another one.
 const canaries = table('tidegate.master_key_canary', {
   only_one: constrained(primaryKey(column.boolean()), 'default true check (only_one)'),
   sealed: column.bytea(),
@@ -26,7 +26,7 @@ export class WrongMasterKeys extends Error {
 
 const purpose = 'master-key-canary'
 
-/** Returns true if the keyring opens the canary; undefined if there is none. */
+/** Returns true if the keyring can open the canary; undefined if there is none. */
 export async function openCanary(db: Db, keyring: Keyring): Promise<boolean | undefined> {
   const { rows } = await db.query<{ sealed: Buffer }>(
     'select sealed from tidegate.master_key_canary',
@@ -40,6 +40,6 @@ export async function writeCanary(
   { replaces = false, ...sealing }: { keyring: Keyring; random: Random; replaces?: boolean },
 ): Promise<void> {
   const row = { only_one: true, sealed: seal(Buffer.alloc(0), { ...sealing, purpose }) }
-  const conflict = replaces ? replacing(canaries) : 'on conflict do nothing'
+  const conflict = replaces ? overwrite(canaries) : 'on conflict do nothing'
   await db.query(insertInto(canaries, { columns: canaries.columns, rows: [row], conflict }))
 }

@@ -33,11 +33,11 @@ export type PartitionMode =
   | { name: 'stopped'; reason: string; failures: Failures | undefined }
   /**
    * The start offset could not be read, for example because the tables have another version. Nothing is applied until
-   * the log asks again; readiness reports it.
+   * the log asks for the offset again. Readiness reports it.
    */
   | { name: 'notStarted'; reason: string; failures: Failures | undefined }
 
-/** Consecutive failures that no event caused. Times are milliseconds of the consumer's clock. */
+/** Consecutive failures not caused by an event. Times are milliseconds of the consumer's clock. */
 interface Failures {
   since: number
   last: number
@@ -51,13 +51,13 @@ export type PartitionChange =
   | { kind: 'applied' }
   | { kind: 'failed'; error: unknown; now: number }
   | { kind: 'stopped'; error: unknown }
-  /** Another process has advanced past this one's offset. */
+  /** Another process has advanced the partition past this one's offset. */
   | { kind: 'passed' }
 
 export const reading: PartitionMode = { name: 'reading' }
 
 const stoppedAfterMs = 10_000
-// Longer than the backoff and an attempt's timeouts: in between, the partition was assigned to another process.
+// Longer than a backoff plus an attempt's timeouts: after such a gap, another process had the partition in between.
 const reassignedAfterMs = 60_000
 
 export function nextMode(mode: PartitionMode, change: PartitionChange): PartitionMode {

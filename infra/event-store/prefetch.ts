@@ -6,19 +6,19 @@ interface PrefetchOptions<Item> {
   clock: Clock
 }
 
-const maxAhead = 64
-// A prefetch that is used up within this time is doubled.
+const maxExtra = 64
+// A prefetch that is used up within this time doubles the next one.
 const busyWithinMs = 10_000
 // Items expire, because the retention of a key starts when it is created.
 const unusedMs = 60 * 60 * 1000
 
 /**
- * Prefetches items that are taken one at a time: twice as many each time a prefetch is used up quickly, none otherwise.
- * Items that are not taken within an hour, or before the process ends, are abandoned.
+ * Prefetches items that are taken one at a time: twice as many after each prefetch that was used up quickly, else none.
+ * Items that are not taken within an hour, or before the process ends, are lost.
  */
 export function createPrefetch<Item>({ create, clock }: PrefetchOptions<Item>) {
   let ready: Item[] = []
-  let ahead = 0
+  let extra = 0
   let waiting = 0
   let filledAt = Number.NEGATIVE_INFINITY
   let refilling: Promise<void> | undefined
@@ -26,8 +26,8 @@ export function createPrefetch<Item>({ create, clock }: PrefetchOptions<Item>) {
   async function refill(): Promise<void> {
     // Calls of the same tick share a refill.
     await undefined
-    ahead = clock() - filledAt < busyWithinMs ? Math.min(2 * ahead + 1, maxAhead) : 0
-    ready = await create(waiting + ahead)
+    extra = clock() - filledAt < busyWithinMs ? Math.min(2 * extra + 1, maxExtra) : 0
+    ready = await create(waiting + extra)
     filledAt = clock()
   }
 

@@ -6,7 +6,7 @@ import type { Tx } from '../postgres/pool.ts'
 import type { RecordedEvent } from './event.ts'
 
 /**
- * An organization's retention cutoffs: data older than these times has expired. Epoch milliseconds; null = none has.
+ * An organization's retention cutoffs: data older than these times (epoch milliseconds) has expired. null = none has.
  */
 export interface RetentionCutoffs {
   organization_id: string
@@ -19,11 +19,11 @@ export interface RetentionCutoffs {
 /** Deletes a small batch of expired data. Returns true if more may be left. */
 export type Prune = (tx: Tx, cutoffs: RetentionCutoffs[]) => Promise<boolean>
 
-/** SQL conditions on the rows `t` of a table in a build's schema: a rebuild only compares rows that meet them. */
+/** SQL conditions that select the rows `t` of a table to compare after a rebuild. They get the build's schema. */
 export interface ComparedRows {
   always?: (schema: string) => string
-  /** Condition for organizations with expired data, whose other rows depend on when the data was deleted. */
-  ofExpired?: (schema: string) => string
+  /** Additional condition for organizations with expired data, whose rows may depend on when that data was deleted. */
+  whenDataExpired?: (schema: string) => string
 }
 
 /**
@@ -42,13 +42,13 @@ export interface Projection {
   types?: ReadonlySet<string>
   /** Tables that readers see as views `read.<table>`. Compared after a rebuild. */
   tables: string[]
-  /** Further views in `read`, by name. Returns the select over a build's schema. */
+  /** Additional views in `read`, by name. Each function returns the `select` on a build's schema. */
   views?: Readonly<Record<string, (schema: string) => string>>
-  /** Tables that no event fills, which its views or rows refer to. */
+  /** Tables that events don't fill, but that its views or rows refer to. */
   migrations?: Migrations[]
   /**
-   * SQL expression that sets what its triggers read. Evaluated in each transaction that applies events, under the
-   * build's lock.
+   * SQL expression that sets the configuration parameters that its triggers read. Evaluated in each transaction that
+   * applies events, under the build's lock.
    */
   setting?: string
   /** Creates the tables with the keys that `apply` needs. Names are unqualified: search_path is the build's schema. */
@@ -61,8 +61,8 @@ export interface Projection {
    */
   appliedIn: string[]
   /**
-   * Reads the rows it needs and returns the statements to run together with the commit. Writes that other writes depend
-   * on it runs itself.
+   * Applies the events. Returns the statements to run together with the commit; writes that later ones depend on are
+   * run here instead.
    */
   apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]>
   /**
@@ -72,12 +72,12 @@ export interface Projection {
   isExclusive(event: RecordedEvent): boolean
   /**
    * Deletes the rows of erased sessions, in a projection with rows by session, which must read the topic of
-   * `VisitorErased`. `apply` gets events of erased sessions marked with `isErased`, before or after this call, and may
-   * then change only rows that others depend on.
+   * `VisitorErased`. `apply` gets events of erased sessions marked with `isErased`, before or after this call. For them
+   * it may change only rows that others depend on.
    */
   erase?(tx: Tx, erased: VisitorErased[]): Promise<void>
-  /** Returns ids of changed entities that processes cache. All processes are notified of them with the offset. */
-  subjectsOf?(events: RecordedEvent[]): string[]
+  /** Returns the ids of changed entities that processes cache. Each process is notified of them. */
+  changedIdsOf?(events: RecordedEvent[]): string[]
   /** Creates a function that deletes expired data from a build, concurrently with `apply`. Absent = nothing expires. */
   createPrune?(): Prune
   /** Rows to compare after a rebuild, by table. Default: all. */
@@ -92,7 +92,7 @@ export interface Projection {
 export const appliedRow = ({ meta }: RecordedEvent) => ({ event_id: meta.eventId })
 
 /** Replaces the id's state with the result of `step`, which gets undefined if there is no state yet. */
-export function evolveIn<S>(
+export function evolveState<S>(
   states: Map<string, S>,
   id: string,
   step: (state: S | undefined) => S | undefined,

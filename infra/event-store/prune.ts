@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type Periodic, runPeriodically } from '../flow/periodic.ts'
 import { type Db, type Tx, transaction, tryLock } from '../postgres/pool.ts'
 import { isTransient } from './apply-batch.ts'
-import { type Build, buildLock, findLiveBuild, requireCurrentBuild, useSchema } from './builds.ts'
+import { type Build, buildLock, findLiveBuild, requireCurrentBuild, searchPath } from './builds.ts'
 import type { Projection, Prune, RetentionCutoffs } from './projection.ts'
 
 /** Returns the retention cutoffs of every organization that has expired data. */
@@ -15,7 +15,7 @@ interface PruneBuild {
   build: Build
   prune: Prune
   cutoffs: RetentionCutoffs[]
-  // The caller holds the build's lock.
+  // True if the caller holds the build's lock. Default: false.
   isLocked?: boolean
 }
 
@@ -30,7 +30,7 @@ export async function pruneBuild({
   for (let more = cutoffs.length > 0; more; )
     more = await transaction(pool, async (tx) => {
       if (!isLocked) await lockShared(tx, build)
-      await tx.query(useSchema(build))
+      await tx.query(searchPath(build))
       return prune(tx, cutoffs)
     })
 }
@@ -49,7 +49,7 @@ interface PrunerOptions {
   intervalMs?: number
 }
 
-// A pause between two steps, which leaves disk bandwidth to the runners.
+// Pause between two steps, which leaves disk bandwidth to the runners.
 const pauseMs = 50
 
 /** Deletes expired data from the live build in small steps. Any number may run; a lock lets one work at a time. */
@@ -89,14 +89,14 @@ function createStep(projection: Projection): Prune {
   return async (tx, cutoffs) => {
     const build = await requireCurrentBuild(tx, projection)
     await lockShared(tx, build)
-    // Another build became live while this waited for the lock.
+    // Another build became live during the wait for the lock: start again.
     if ((await findLiveBuild(tx, projection.name, build.home))?.build !== build.build) return true
     if (current?.build !== build.build) {
       const prune = projection.createPrune?.()
       if (!prune) return false
       current = { build: build.build, prune }
     }
-    await tx.query(useSchema(build))
+    await tx.query(searchPath(build))
     return current.prune(tx, cutoffs)
   }
 }

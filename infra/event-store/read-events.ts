@@ -5,7 +5,7 @@ import type { RecordedEvent } from './event.ts'
 import { type DecodeOptions, decodeRecords } from './event-batch.ts'
 import type { Skips } from './skips.ts'
 
-/** Dependencies for reading events. Readers drop records that an operator decided to skip. */
+/** Dependencies for reading events. Records that an operator decided to skip are dropped. */
 export interface EventSource {
   log: EventLog
   codec: EventCodec

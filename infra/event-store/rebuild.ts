@@ -8,16 +8,16 @@ import { isTransient } from './apply-batch.ts'
 import {
   type Build,
   buildLock,
-  buildOffsets,
   createBuild,
   createIndexes,
   dropBuild,
   findLiveBuild,
   findUnfinishedBuilds,
+  loadBuildOffsets,
   makeLive,
 } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { compareBuilds, exportSnapshot, type TableComparison, useSnapshot } from './compare.ts'
+import { beginSnapshot, compareBuilds, joinSnapshot, type TableComparison } from './compare.ts'
 import { type Loader, type LoaderOptions, type PartitionShare, startLoader } from './loader.ts'
 import type { Projection, RetentionCutoffs } from './projection.ts'
 import { type FindCutoffs, pruneBuild } from './prune.ts'
@@ -30,8 +30,8 @@ export interface RebuildOptions {
   codec: EventCodec
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** Loads the new build up to `target` in other processes, each with `loadShare`. Absent = this process loads all. */
-  loadBeside?: (target: Position[]) => Promise<void>
+  /** Loads the new build up to `target` in other processes with `loadPartitionShare`. Default: in this one. */
+  loadInOtherProcesses?: (target: Position[]) => Promise<void>
   /** `total` is the number of records that the live build had read when the rebuild began. */
   onProgress?: (progress: { records: number; total: number }) => void
   /** Expired data is deleted from both builds before they are compared. Absent = nothing expires. */
@@ -91,7 +91,7 @@ interface RebuildContext extends RebuildOptions {
 }
 
 async function fill(context: RebuildContext): Promise<Omit<RebuildReport, 'seconds'>> {
-  const { pool, next, projection, loadBeside } = context
+  const { pool, next, projection, loadInOtherProcesses } = context
   const phases = { load: 0, index: 0, compare: 0 }
   const timed = async <T>(phase: keyof RebuildPhases, work: () => Promise<T>): Promise<T> => {
     const started = performance.now()
@@ -101,11 +101,11 @@ async function fill(context: RebuildContext): Promise<Omit<RebuildReport, 'secon
   }
 
   // 1. Load the records that the live build has read.
-  const target = await liveOffsets(pool, context)
-  const expired = sumOf(await firstPositions(context))
+  const target = await loadLiveOffsets(pool, context)
+  const expired = sumOffsets(await firstPositions(context))
   await using stack = new AsyncDisposableStack()
-  stack.defer(reportProgress(context, { expired, total: sumOf(target) - expired }))
-  if (loadBeside) await timed('load', () => loadBeside(target))
+  stack.defer(startProgressReports(context, { expired, total: sumOffsets(target) - expired }))
+  if (loadInOtherProcesses) await timed('load', () => loadInOtherProcesses(target))
   const loader = await startLoader({ ...context, build: next })
   stack.defer(loader.stop)
   await timed('load', () => loader.waitFor(target))
@@ -122,8 +122,8 @@ async function fill(context: RebuildContext): Promise<Omit<RebuildReport, 'secon
 
   // 5. Switch.
   const switched = equal || context.acceptDifferences === true
-  if (switched) await atSameOffsets(context, loader, (tx) => makeLive(tx, projection, next))
-  const records = sumOf(await buildOffsets(pool, next)) - expired
+  if (switched) await withSameOffsets(context, loader, (tx) => makeLive(tx, projection, next))
+  const records = sumOffsets(await loadBuildOffsets(pool, next)) - expired
   return {
     projection: projection.name,
     build: next.build,
@@ -137,8 +137,8 @@ async function fill(context: RebuildContext): Promise<Omit<RebuildReport, 'secon
 
 const progressMs = 500
 
-/** Reports the new build's progress from its stored offsets, and returns the function that stops it. */
-function reportProgress(
+/** Reports the new build's progress periodically. Returns the function that stops the reports. */
+function startProgressReports(
   { pool, next, onProgress }: RebuildContext,
   { expired, total }: { expired: number; total: number },
 ) {
@@ -146,7 +146,7 @@ function reportProgress(
   const reporting = runPeriodically({
     intervalMs: progressMs,
     async work() {
-      const records = sumOf(await buildOffsets(pool, next)) - expired
+      const records = sumOffsets(await loadBuildOffsets(pool, next)) - expired
       onProgress({ records: Math.max(0, records), total })
       return false
     },
@@ -155,8 +155,8 @@ function reportProgress(
   return () => reporting.stop()
 }
 
-/** Loads a share of the build that a rebuild is filling, up to the live build's offsets at the call. */
-export async function loadShare(
+/** Loads some partitions of the build that a rebuild is filling, up to the live build's offsets at the call. */
+export async function loadPartitionShare(
   loading: Omit<LoaderOptions, 'build' | 'live' | 'share'>,
   share: PartitionShare,
 ): Promise<void> {
@@ -167,7 +167,7 @@ export async function loadShare(
   if (!live || !next) throw new Error(`no rebuild of ${projection.name} is running`)
   const loader = await startLoader({ ...loading, live, build: next, share })
   try {
-    await loader.waitFor(await liveOffsets(pool, { projection, live }))
+    await loader.waitFor(await loadLiveOffsets(pool, { projection, live }))
   } finally {
     await loader.stop()
   }
@@ -176,31 +176,30 @@ export async function loadShare(
 const firstPositions = async ({ log, projection }: Pick<RebuildContext, 'log' | 'projection'>) =>
   (await Promise.all(projection.topics.map((topic) => log.firstPositions(topic)))).flat()
 
-const sumOf = (positions: Position[]) => positions.reduce((sum, { offset }) => sum + offset, 0)
+const sumOffsets = (positions: Position[]) => positions.reduce((sum, { offset }) => sum + offset, 0)
 
 async function index(tx: Tx, { projection, next }: RebuildContext): Promise<void> {
-  // Excludes transactions that apply events, which lock the same tables in another order.
+  // Blocks transactions that apply events, which lock the same tables in another order.
   await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
   await tx.query(`set local maintenance_work_mem = '256MB'`)
   await createIndexes(tx, projection, next)
 }
 
-// Deletes expired data from both builds, and returns a function that does it again under the build's lock. Little is
-// left to delete by then, so runners pause only briefly.
+// Deletes expired data from both builds. Returns a function that does so again while runners are paused.
 async function pruneBoth(context: RebuildContext): Promise<PruneAgain> {
   const pruners = [context.live, context.next].map((build) => createPruner(context, build))
   const cutoffs = await readCutoffs(context)
   // Retries conflicts with the servers' pruner, which may delete the same rows of the live build in another order.
   for (const prune of pruners) await retryTransient(() => prune(cutoffs))
   return async () => {
-    // More may have expired since, and may be gone from the live build.
+    // The live build's pruner may have deleted data that expired since.
     const newCutoffs = await readCutoffs(context)
     for (const prune of pruners) await prune(newCutoffs, { isLocked: true })
     return newCutoffs
   }
 }
 
-/** Deletes expired data from both builds, and returns the cutoffs that it applied. */
+/** Returns the cutoffs that it applied. */
 type PruneAgain = () => Promise<RetentionCutoffs[]>
 
 const readCutoffs = async ({ pool, findCutoffs }: RebuildContext): Promise<RetentionCutoffs[]> =>
@@ -219,8 +218,8 @@ function createPruner({ pool, projection }: RebuildContext, build: Build) {
   }
 }
 
-// Compares the builds in a snapshot in which both have the same offsets. Both continue to be filled in the meantime.
-// Also gathers the new build's planner statistics.
+// Compares the builds in a snapshot with the same offsets for both, while both continue to be filled. Also gathers the
+// new build's planner statistics.
 async function compare(
   context: RebuildContext,
   loader: Loader,
@@ -229,11 +228,11 @@ async function compare(
   const { pool, projection, next } = context
   const [liveDb, nextDb] = [await pool.connect(), await pool.connect()]
   try {
-    const { cutoffs, snapshot } = await atSameOffsets(context, loader, async () => ({
+    const { cutoffs, snapshot } = await withSameOffsets(context, loader, async () => ({
       cutoffs: await pruneAgain(),
-      snapshot: await exportSnapshot(liveDb),
+      snapshot: await beginSnapshot(liveDb),
     }))
-    await useSnapshot(nextDb, snapshot)
+    await joinSnapshot(nextDb, snapshot)
     const [tables] = await Promise.all([
       compareBuilds({ liveDb, nextDb }, { ...context, cutoffs }),
       ...projection.tables.map((table) => pool.query(`analyze ${next.schema}.${table}`)),
@@ -248,33 +247,32 @@ async function compare(
 }
 
 /** Runs `work` while runners are paused and both builds have the same offsets. Retries transient errors. */
-async function atSameOffsets<T>(
+async function withSameOffsets<T>(
   context: RebuildContext,
   loader: Loader,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   const { pool, live } = context
   return retryTransient(async () => {
-    // Catches up without the lock first, so that the pause is short.
-    await loader.waitFor(await liveOffsets(pool, context))
+    // Catch up before taking the lock, so that the pause is short.
+    await loader.waitFor(await loadLiveOffsets(pool, context))
     return transaction(pool, async (tx) => {
-      // Waits for batches that are being applied, however long they take, and blocks later ones.
+      // Waits for batches that are being applied, with no timeout, and blocks later ones.
       await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
-      // Shorter than deadlock_timeout: this backs off before Postgres aborts a reader that holds one view and waits for
-      // another.
+      // Shorter than deadlock_timeout, so that a deadlock with a reader of two views aborts this and not the reader.
       await tx.query(`set local lock_timeout = '500ms'`)
-      const positions = await liveOffsets(tx, context)
+      const positions = await loadLiveOffsets(tx, context)
       await throwIfPausedTooLong(loader.waitFor(positions))
       return work(tx)
     })
   })
 }
 
-async function liveOffsets(
+async function loadLiveOffsets(
   db: Db,
   { projection, live }: Pick<RebuildContext, 'projection' | 'live'>,
 ): Promise<Position[]> {
-  const offsets = await buildOffsets(db, live)
+  const offsets = await loadBuildOffsets(db, live)
   return offsets.filter(({ topic }) => projection.topics.includes(topic))
 }
 
@@ -319,7 +317,7 @@ async function withRebuildLock<T>(
 ): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)
   const holder = await pool.connect()
-  // If the lock is lost with its connection, another rebuild may begin and drop this one's build, which fails this one.
+  // If the lock is lost with its connection, another rebuild may drop this one's build, and this one then fails.
   const ignoreError = () => {}
   holder.on('error', ignoreError)
   try {

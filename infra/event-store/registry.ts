@@ -15,11 +15,11 @@ export interface RegistryOptions {
 const contentType = 'application/vnd.schemaregistry.v1+json'
 const timeoutMs = 10_000
 const registered = z.object({ id: z.number().int() })
-const failure = z.object({ error_code: z.number(), message: z.string() })
+const errorBody = z.object({ error_code: z.number(), message: z.string() })
 
 /**
  * Registers every version of every schema with a Confluent Schema Registry, and returns the ids for createCodec.
- * Idempotent: the registry returns the id of a schema that it has.
+ * Idempotent: for an existing schema the registry returns its id.
  */
 export async function registerSchemas({
   url,
@@ -27,7 +27,7 @@ export async function registerSchemas({
   topicPrefix = '',
   files = [...readSchemaFiles(), ...readFactsSchemas()],
 }: RegistryOptions): Promise<SchemaIds> {
-  const call = createCall(url)
+  const call = createRegistryCall(url)
   const bySubject = Map.groupBy(files, (file) => registrySubject(file, topicPrefix))
   const subjects = [...bySubject].map(([subject, versions]) =>
     registerSubject(call, subject, versions),
@@ -43,7 +43,7 @@ export const registrySubject = ({ topic, name }: SchemaFile, prefix: string): st
 
 // Registers versions in order, oldest first, because the registry checks each one against the previous ones.
 async function registerSubject(
-  call: ReturnType<typeof createCall>,
+  call: ReturnType<typeof createRegistryCall>,
   subject: string,
   files: SchemaFile[],
 ): Promise<[string, number][]> {
@@ -59,7 +59,7 @@ async function registerSubject(
   return ids
 }
 
-function createCall(url: string) {
+function createRegistryCall(url: string) {
   const base = new URL(url.endsWith('/') ? url : `${url}/`)
   const headers = new Headers({ 'content-type': contentType, accept: contentType })
   if (base.username) {
@@ -77,7 +77,7 @@ function createCall(url: string) {
       signal,
     })
     if (response.ok) return response.json()
-    const { data } = failure.safeParse(await response.json().catch(() => undefined))
+    const { data } = errorBody.safeParse(await response.json().catch(() => undefined))
     const reason = data ? `${data.error_code} ${data.message}` : ''
     throw new Error(
       `the schema registry refused ${method} ${path}: HTTP ${response.status} ${reason}`,

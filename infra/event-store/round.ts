@@ -3,8 +3,8 @@ import { type Position, partitionName, type ResumePosition } from '../log/port.t
 import type { DecodedRecords, EventBatch } from './event-batch.ts'
 
 /*
- * A round applies the batches of all partitions of a consumer in as few transactions as possible. It is a list of
- * attempts. The first one is made, and its outcome decides which attempts remain.
+ * A round applies the batches of a consumer's partitions in as few transactions as possible. It is a list of attempts:
+ * the first one is made, and its outcome decides which attempts follow.
  *
  *   ┌──────────┐ an event   ┌───────┐ an event   ┌──────────┐
  *   │ together │ ─────────▶ │ single│ ─────────▶ │ oneByOne │ ◀┐ applied,
@@ -12,7 +12,7 @@ import type { DecodedRecords, EventBatch } from './event-batch.ts'
  *        │                      │                     │
  *        └──────── applied ─────┴─── applied, or stopped at the event ──▶ the next attempt
  *
- *   From any of them: a failure that no event caused ends the round, and the remaining partitions are read again.
+ *   In any mode, a failure not caused by an event ends the round, and the remaining partitions are read again.
  */
 export type Attempt =
   /** Applies all reading partitions in one transaction. If an event fails, each partition is tried alone to find it. */
@@ -48,20 +48,18 @@ export interface Round {
   results: Result[]
 }
 
-/**
- * Plans a round. `failuresOf` returns the failures of a partition to try alone; undefined = together with the others.
- */
+/** Plans a round. `failuresOf` returns undefined for partitions to apply together, else a number of failures. */
 export function planRound(
   batches: PendingBatch[],
   failuresOf: (batch: PendingBatch) => number | undefined,
 ): Attempt[] {
   const together = batches.filter((batch) => failuresOf(batch) === undefined)
   const single = batches.filter((batch) => failuresOf(batch) !== undefined)
-  // Most failures last, so a partition that always fails doesn't starve the others.
+  // Fewest failures first, so that a partition that always fails doesn't starve the others.
   single.sort((a, b) => (failuresOf(a) ?? 0) - (failuresOf(b) ?? 0))
   return [
     ...(together.length > 0 ? [{ mode: 'together' as const, batches: together }] : []),
-    ...eachSingle(single),
+    ...asSingleAttempts(single),
   ]
 }
 
@@ -73,11 +71,11 @@ export function batchesOf(attempt: Attempt): EventBatch[] {
     case 'single':
       return [attempt.batch]
     case 'oneByOne':
-      return [firstOf(attempt.batch)]
+      return [firstEventOf(attempt.batch)]
   }
 }
 
-/** Returns the results of the first attempt, and the attempts that remain after it. */
+/** Returns the results of the first attempt, and the attempts that follow. */
 export function nextRound(attempts: Attempt[], outcome: Outcome): Round {
   const [attempt, ...rest] = attempts
   assert(attempt, 'an outcome belongs to an attempt')
@@ -97,13 +95,13 @@ function afterApplied(
 ): Round {
   switch (attempt.mode) {
     case 'together':
-      return { attempts: rest, results: attempt.batches.map((batch) => appliedTo(batch, next)) }
+      return { attempts: rest, results: attempt.batches.map((batch) => appliedResult(batch, next)) }
     case 'single':
-      return { attempts: rest, results: [appliedTo(attempt.batch, next)] }
+      return { attempts: rest, results: [appliedResult(attempt.batch, next)] }
     case 'oneByOne': {
       const [event, ...events] = attempt.batch.events
-      const result = appliedTo(firstOf(attempt.batch), next)
-      // The offset did not pass the event: Postgres lost commits, so read again from that offset.
+      const result = appliedResult(firstEventOf(attempt.batch), next)
+      // The stored offset is before the event: Postgres lost commits, so read again from that offset.
       if (!event || result.at.offset <= event.position.offset)
         return { attempts: rest, results: [result] }
       const batch = { ...attempt.batch, events, expected: result.at.offset }
@@ -118,7 +116,7 @@ function afterEventFailed(
 ): Round {
   switch (attempt.mode) {
     case 'together':
-      return { attempts: [...eachSingle(attempt.batches), ...rest], results: [] }
+      return { attempts: [...asSingleAttempts(attempt.batches), ...rest], results: [] }
     case 'single':
       return { attempts: [{ mode: 'oneByOne', batch: attempt.batch }, ...rest], results: [] }
     case 'oneByOne': {
@@ -153,7 +151,7 @@ export function resumeAfter(result: Result): ResumePosition | undefined {
   }
 }
 
-function appliedTo(batch: PendingBatch, next: Position[]): Result {
+function appliedResult(batch: PendingBatch, next: Position[]): Result {
   const { topic, partition, end, poison } = batch
   const offset =
     next.find((position) => partitionName(position) === partitionName(batch))?.offset ?? end
@@ -162,14 +160,14 @@ function appliedTo(batch: PendingBatch, next: Position[]): Result {
   return { kind: 'applied', at, isBatchEnd: offset === end }
 }
 
-function firstOf(batch: PendingBatch): PendingBatch {
+function firstEventOf(batch: PendingBatch): PendingBatch {
   const [event] = batch.events
   return event
     ? { ...batch, events: [event], end: event.position.offset + 1, poison: undefined }
     : batch
 }
 
-const eachSingle = (batches: PendingBatch[]): Attempt[] =>
+const asSingleAttempts = (batches: PendingBatch[]): Attempt[] =>
   batches.map((batch) => ({ mode: 'single', batch }))
 
 const pendingOf = (attempt: Attempt): PendingBatch[] =>

@@ -15,7 +15,7 @@ export interface RunnerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
-  applied: Pick<AppliedOffsets, 'advance' | 'onAdvance'>
+  applied: Pick<AppliedOffsets, 'reportCommit' | 'onAdvance'>
   logger: Logger
   skips: Pick<Skips, 'has'>
   /** Called once when a bad event stops its partition. Default: logs an error. */
@@ -40,8 +40,8 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
       build = undefined
       return apply(batches)
     }
-    const { next, subjects } = outcome
-    applied.advance({ projection: projection.name, next, subjects })
+    const { next, changedIds } = outcome
+    applied.reportCommit({ projection: projection.name, next, changedIds })
     return next
   }
 
@@ -67,7 +67,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     startOffset,
     apply,
   })
-  const stopListening = applied.onAdvance(projection.name, consumer.passed)
+  const stopListening = applied.onAdvance(projection.name, consumer.notifyAdvanced)
   return {
     status: consumer.status,
     async stop() {

@@ -15,11 +15,11 @@ export interface Sealing {
 
 interface EventSchema {
   name: string
-  // Event and version. Authenticated, so a value can't be decrypted as another event or version.
+  // Event name and version. Authenticated, so a value can't be decrypted as another event or version.
   key: string
   type: avro.Type
-  // The same type with personal fields not null, as in a decrypted event.
-  opened: avro.Type
+  // The same type with non-null personal fields, as in a decrypted event.
+  decryptedType: avro.Type
 }
 
 interface SealKey {
@@ -30,14 +30,14 @@ interface SealKey {
 export type EventSealer = NonNullable<ReturnType<typeof createEventSealer>>
 
 /**
- * Creates an encrypter for the personal fields of an event. Returns undefined for a version that has none to encrypt.
+ * Creates an encrypter for an event's personal fields. Returns undefined for a schema version without any.
  */
-export function createEventSealer({ name, key, type, opened }: EventSchema) {
-  if (!isRecord(type) || !isRecord(opened) || !hasPersonalFields(name)) return undefined
+export function createEventSealer({ name, key, type, decryptedType }: EventSchema) {
+  if (!isRecord(type) || !isRecord(decryptedType) || !hasPersonalFields(name)) return undefined
   const names: readonly string[] = personalFields[name]
   const fields = type.fields.filter((field) => names.includes(field.name))
   const personalType = recordOf(fields)
-  const requiredFields = opened.fields.filter(
+  const requiredFields = decryptedType.fields.filter(
     (field) => names.includes(field.name) && blankOf(field.type) !== null,
   )
 
@@ -71,11 +71,11 @@ export function createEventSealer({ name, key, type, opened }: EventSchema) {
     restore(data: EventFields, personal: Buffer): void {
       Object.assign(data, personalType.fromBuffer(personal))
     },
-    /** Returns true if a field that every decrypted event has is null. */
+    /** Returns true if a personal field that can't be null in a decrypted event is null. */
     isUnreadable: (data: EventFields): boolean =>
       requiredFields.some((field) => data[field.name] === null),
-    /** Replaces nulls that a decrypted event can't have with blank values, so that it keeps its type. */
-    fillBlanks: (data: EventFields): void => fillBlanks(data, opened),
+    /** Replaces nulls of personal fields with blank values where a decrypted event can't have null. */
+    fillBlanks: (data: EventFields): void => fillBlanks(data, decryptedType),
   }
 }
 
@@ -98,7 +98,7 @@ function readableOf(value: unknown, members: readonly string[] | undefined): unk
   return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
 }
 
-// Returns a record type of the fields with their types in the event, so ciphertext is as long as the plaintext.
+// Returns an Avro record type with only these fields.
 function recordOf(fields: avro.types.Field[]): avro.Type {
   const members = fields.map(({ name, type }) => ({ name, type }))
   return avro.Type.forSchema({

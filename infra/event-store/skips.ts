@@ -29,8 +29,8 @@ const topic = eventTopics.RecordSkipped
 const nameOf = ({ offset, ...place }: Position) => `${partitionName(place)}/${offset}`
 
 /**
- * Reads the skips at the first call of `has` and follows their topic from then on, because nearly always none are
- * needed. A skip that can't be read itself is logged and ignored, so that it doesn't block all others.
+ * Reads the skips at the first call of `has`, because they are rarely needed, and then follows their topic. A skip that
+ * can't be read is logged and ignored, so that it doesn't block all others.
  */
 export function createSkips({ log, codec, logger }: SkipsOptions): Skips {
   const skipped = new Set<string>()
@@ -50,7 +50,7 @@ export function createSkips({ log, codec, logger }: SkipsOptions): Skips {
     const handle = (batches: Batch[]) =>
       batches.flatMap(({ records }) => records).forEach(recordSkip)
     const reader = await readTopic({ log, topic, handle })
-    await reader.atEnd.catch(async (error) => {
+    await reader.reachedEnd.catch(async (error) => {
       await reader.stop()
       throw error
     })
@@ -80,12 +80,12 @@ function skippedPosition(event: RecordedEvent): Position | undefined {
 }
 
 /**
- * Returns the record for a copy of the log in which records of the topic `moved` have other offsets: a skip of one of
- * them is rewritten to offset -1. All other records, including unreadable ones, are returned unchanged.
+ * Returns the record for a copy of the log in which the records of `movedTopic` have new offsets: a skip of one of them
+ * gets the offset -1, so it matches none. All other records, including unreadable ones, are returned unchanged.
  */
-export function rewriteSkip(codec: EventCodec, record: LogRecord, moved: Topic): LogRecord {
+export function rewriteSkip(codec: EventCodec, record: LogRecord, movedTopic: Topic): LogRecord {
   const event = tryDecode(codec, record)
-  if (event?.type !== 'RecordSkipped' || event.data.skipped_topic !== moved) return record
+  if (event?.type !== 'RecordSkipped' || event.data.skipped_topic !== movedTopic) return record
   const data = { ...event.data, skipped_offset: -1 }
   return { ...record, value: codec.encode({ type: 'RecordSkipped', data }, event.cause) }
 }

@@ -4,7 +4,7 @@ import avro from 'avsc'
 export const prefixBytes = 5
 export const wireFormat = 0
 /**
- * A variant for rows of read models, never for records: the last field holds the decrypted fields instead of `sealed`.
+ * A variant for rows of read models, never for records: the decrypted fields replace the last field, `sealed`.
  */
 export const decryptedFormat = 1
 
@@ -52,8 +52,8 @@ export const readablePart = (value: Buffer, sealedBytes: number): Buffer =>
   beforeSealed(value, sealedBytes).subarray(prefixBytes)
 
 /**
- * Encodes `data` as Avro after `start` unused bytes. Up to 64 KB takes one pass; avsc's own `toBuffer` encodes
- * everything above 1 KB twice.
+ * Encodes `data` as Avro, after `start` unused bytes. Takes one pass up to 64 KB; avsc's own `toBuffer` encodes values
+ * above 1 KB twice.
  */
 export function encodeAvro(start: number, type: avro.Type, data: unknown): Buffer {
   const end = type.encode(data, scratch, start)

@@ -1,9 +1,9 @@
 import { unavailable } from '../errors/errors.ts'
 
 export interface ConcurrencyLimitOptions {
-  /** Concurrent runs in this process. */
+  /** Maximum number of concurrent runs in this process. */
   max: number
-  /** Concurrent runs per name (default 1). A function is evaluated on each check. */
+  /** Maximum number of concurrent runs per name (default 1). A function is called on each check. */
   maxPerName?: number | (() => number)
   /** Milliseconds that `run` waits for a slot (default 5000). */
   timeoutMs?: number
@@ -11,11 +11,11 @@ export interface ConcurrencyLimitOptions {
 
 export interface ConcurrencyLimit {
   /**
-   * Runs the work once there is a slot under each of its names. Work whose names have the fewest runs goes first, then
-   * first come, first served. Rejects with 503 on a timeout.
+   * Runs the work once each of its names has a free slot. Among waiting work, the one whose names have the fewest runs
+   * goes first, then first come, first served. Rejects with 503 on a timeout.
    */
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
-  /** Takes a slot if one is free. Returns the function that frees it, which must be called exactly once. */
+  /** Takes a slot if one is free. Returns a function that releases it, to be called exactly once. */
   tryEnter(names: readonly string[]): (() => void) | undefined
 }
 
@@ -30,7 +30,7 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
   const queue = new Set<Waiting>()
   let total = 0
 
-  function change(names: readonly string[], by: number): void {
+  function addRuns(names: readonly string[], by: number): void {
     total += by
     for (const name of names) {
       const count = (running.get(name) ?? 0) + by
@@ -39,17 +39,17 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
     }
   }
 
-  const runningOf = (names: readonly string[]) =>
+  const mostRunning = (names: readonly string[]) =>
     Math.max(0, ...names.map((name) => running.get(name) ?? 0))
-  const isFree = (names: readonly string[]) =>
-    total < max && runningOf(names) < (typeof maxPerName === 'number' ? maxPerName : maxPerName())
+  const hasSlot = (names: readonly string[]) =>
+    total < max && mostRunning(names) < (typeof maxPerName === 'number' ? maxPerName : maxPerName())
 
   function findNext(): Waiting | undefined {
     let next: Waiting | undefined
     for (const waiting of queue) {
-      if (!isFree(waiting.names)) continue
-      if (!next || runningOf(waiting.names) < runningOf(next.names)) next = waiting
-      if (runningOf(next.names) === 0) break
+      if (!hasSlot(waiting.names)) continue
+      if (!next || mostRunning(waiting.names) < mostRunning(next.names)) next = waiting
+      if (mostRunning(next.names) === 0) break
     }
     return next
   }
@@ -59,13 +59,13 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
       const next = findNext()
       if (!next) return
       queue.delete(next)
-      change(next.names, 1)
+      addRuns(next.names, 1)
       next.start()
     }
   }
 
   function leave(names: readonly string[]): void {
-    change(names, -1)
+    addRuns(names, -1)
     startNext()
   }
 
@@ -97,8 +97,8 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
       }
     },
     tryEnter(names) {
-      if (!isFree(names)) return undefined
-      change(names, 1)
+      if (!hasSlot(names)) return undefined
+      addRuns(names, 1)
       return () => leave(names)
     },
   }

@@ -1,6 +1,6 @@
 export interface PeriodicOptions {
   intervalMs: number
-  /** Minimum time between the starts of two runs. One run serves every `wake` in between. */
+  /** Minimum time between the starts of two runs. All calls of `wake` in between share one run. */
   minIntervalMs?: number
   /** Returns true if more work may be due, to run again at once. */
   work: () => Promise<boolean>
@@ -36,7 +36,7 @@ export function runPeriodically({
     while (!isStopping) {
       wakeUp = Promise.withResolvers<void>()
       const startedAt = performance.now()
-      // After an outage far more than one run's worth may be due.
+      // After an outage, more may be due than one run does.
       const hasMore = await work().catch(onError)
       if (!hasMore) await waitForNextRun(startedAt)
     }

@@ -1,11 +1,11 @@
 export interface RowWaiterOptions<Id, Row> {
-  /** Searches for the rows, and calls `onFound` for each that exists. */
+  /** Looks up the rows, and calls `onFound` for each one that exists. */
   find: (ids: Id[], onFound: (id: Id, row: Row) => void) => Promise<unknown>
-  /** Subscribes to new rows, and returns the function that unsubscribes. `ids` limits the search to these rows. */
+  /** Subscribes to notifications of new rows: `ids`, or any if undefined. Returns the function that unsubscribes. */
   onAdvance: (listener: (ids?: readonly Id[]) => void) => () => void
   /**
-   * Set to false if callers always wait before the row exists: the first search is then at the next notification.
-   * Default true.
+   * Set to false if callers always start to wait before the row exists: the first search is then at the next
+   * notification. Default true.
    */
   searchesImmediately?: boolean
   /** Milliseconds between searches without a notification (default 250). */
@@ -13,7 +13,7 @@ export interface RowWaiterOptions<Id, Row> {
 }
 
 interface RowWait<T> {
-  ms: number
+  timeoutMs: number
   /** Returns the result of `waitFor` if the row did not appear in time. */
   onTimeout: () => Promise<T>
 }
@@ -61,7 +61,7 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
   timer.unref()
 
   return {
-    waitFor(id, { ms, onTimeout }) {
+    waitFor(id, { timeoutMs, onTimeout }) {
       return new Promise((resolve) => {
         const waiter = (row: Row) => {
           clearTimeout(timeout)
@@ -70,7 +70,7 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
         const timeout = setTimeout(() => {
           removeWaiter(id, waiter)
           resolve(onTimeout())
-        }, ms)
+        }, timeoutMs)
         waiters.set(id, (waiters.get(id) ?? new Set()).add(waiter))
         if (options.searchesImmediately ?? true) void search([id])
       })

@@ -9,42 +9,42 @@ import fastify, {
 import { validatorCompiler } from 'fastify-type-provider-zod'
 import type { EdgeHeaders } from '../config.ts'
 import { ApiError, filledError, type ValidationCode } from '../errors/errors.ts'
-import { type Random, requestId } from '../ids.ts'
-import { loggedError } from '../telemetry.ts'
+import { newRequestId, type Random } from '../ids.ts'
+import { errorFields } from '../telemetry.ts'
 import { errorEnvelope, errorHeaders, respondToClientError, toApiError } from './error-response.ts'
 import { trimForwardedFor } from './forwarded.ts'
 import { decorateHandshake } from './handshake.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { parseJsonOnly } from './json-body.ts'
+import { notFoundPage, notFoundPageHeaders, wantsNotFoundPage } from './not-found-page.ts'
 import { openapiRoutes } from './openapi.ts'
-import { unknownPage, unknownPageHeaders, wantsPage } from './unknown-page.ts'
 
-/** Returns additional headers of an error response, by lower-case name. */
+/** Function that returns additional headers of an error response, by lower-case name. */
 type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
 
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Adds headers to all error responses, also where no route hook runs: unknown path, wrong method, malformed URL.
+     * Adds headers to all error responses, also if no route matches: unknown path, wrong method, malformed URL.
      */
-    addErrorHeaders(headers: ErrorHeaders): void
+    addErrorHeaders(headersOf: ErrorHeaders): void
   }
   interface FastifyContextConfig {
     /** `details.parameter_set` of validation errors. */
     parameterSet?: string
     /** Error code for an invalid body. Default: request.validation_failed. */
-    bodyCode?: ValidationCode
+    bodyErrorCode?: ValidationCode
     /**
-     * Runs the checks that follow the schema on the valid members of a body that the schema refuses, so that one error
-     * reports everything. See `validMembersCheck`.
+     * Runs the checks beyond the schema on the valid members of a body that fails its schema, so that one error reports
+     * every problem. See `validMembersCheck`.
      */
     checkValidMembers?: (request: FastifyRequest) => void
     /** This POST takes an Idempotency-Key although it returns neither 201 nor 202. */
     idempotent?: boolean
-    /** Polled every few seconds by machines, so requests are logged at debug level only. */
+    /** Polled every few seconds by machines, so logged at debug level only. */
     probe?: boolean
-    /** Gets most of the traffic, so successful requests are logged at debug level only. /metrics counts all. */
-    frequent?: boolean
+    /** Gets most of the traffic, so successful requests are logged at debug level only. Metrics count them all. */
+    isHighVolume?: boolean
   }
 }
 
@@ -66,8 +66,8 @@ const jsonBodyLimit = 256 * 1024
 
 /**
  * Creates the Fastify app with request ids, the error envelope, validation by zod schemas, health checks and the
- * OpenAPI document. Response schemas serve only that document: responses are not validated, just serialized by
- * JSON.stringify.
+ * OpenAPI document. Response schemas serve only that document: responses are serialized by JSON.stringify without
+ * validation.
  */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { logger, random, checks = [], isStopping = () => false } = options
@@ -77,15 +77,15 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = createServer(options, {
     frameworkErrors: handleError,
     clientErrorHandler: (error, socket) =>
-      respondToClientError(error, socket, { requestId: requestId(random), publicUrl }),
+      respondToClientError(error, socket, { requestId: newRequestId(random), publicUrl }),
   })
   app.decorateRequest('principal', null)
   decorateHandshake(app, options.edgeHeaders)
-  app.decorate('addErrorHeaders', (headers: ErrorHeaders) => void extraHeaders.push(headers))
+  app.decorate('addErrorHeaders', (headersOf: ErrorHeaders) => void extraHeaders.push(headersOf))
   // Hooks that run for every request use callbacks: a promise each would cost more than their work.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    // Node's own refusal of a request without Host would have neither envelope nor request id.
+    // Checked here because Node's own error response has neither envelope nor request id.
     if (!request.headers.host && !isHttp10Probe(request))
       done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
     else done()
@@ -124,11 +124,11 @@ function createServer(
       disableRequestLogging: true,
       requestIdLogLabel: 'request_id',
     }),
-    genReqId: () => requestId(random),
+    genReqId: () => newRequestId(random),
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit,
     requestTimeout: 30_000,
-    // While closing, requests on open connections still get a response, which then closes the connection.
+    // While the app closes, requests on open connections still get a response, which then closes the connection.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 2048 },
     http: { requireHostHeader: false },
@@ -162,16 +162,16 @@ interface ErrorHandlerOptions {
 
 function createErrorHandler({ logger, publicUrl, extraHeaders }: ErrorHandlerOptions) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const { checkValidMembers, ...refusal } = request.routeOptions.config ?? {}
-    const checkRest = checkValidMembers && (() => checkValidMembers(request))
-    const error = toApiError(thrown, { ...refusal, checkRest })
+    const { checkValidMembers: check, ...options } = request.routeOptions.config ?? {}
+    const checkValidMembers = check && (() => check(request))
+    const error = toApiError(thrown, { ...options, checkValidMembers })
     logFailure(logger, error, request)
-    for (const headers of extraHeaders) reply.headers(headers(request, error))
-    if (error.code === 'request.not_found' && wantsPage(request)) {
+    for (const headersOf of extraHeaders) reply.headers(headersOf(request, error))
+    if (error.code === 'request.not_found' && wantsNotFoundPage(request)) {
       reply
         .code(404)
-        .headers({ ...unknownPageHeaders, 'x-request-id': request.id })
-        .send(unknownPage(request.id))
+        .headers({ ...notFoundPageHeaders, 'x-request-id': request.id })
+        .send(notFoundPage(request.id))
       return
     }
     reply
@@ -184,10 +184,10 @@ function createErrorHandler({ logger, publicUrl, extraHeaders }: ErrorHandlerOpt
 
 /** Logs one line per response, without URL and IP address: both may identify a person. */
 function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
-  const logsMinor = logger.level === 'debug' || logger.level === 'trace'
+  const isDebugLogged = logger.level === 'debug' || logger.level === 'trace'
   app.addHook('onResponse', (request, reply, done) => {
-    const minor = isMinor(request, reply)
-    if (minor && !logsMinor) return done()
+    const isDebug = isDebugOnly(request, reply)
+    if (isDebug && !isDebugLogged) return done()
     const fields = {
       request_id: request.id,
       method: request.method,
@@ -196,15 +196,15 @@ function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,
       organization_id: request.principal?.organizationId ?? null,
     }
-    if (minor) logger.debug(fields, 'request')
+    if (isDebug) logger.debug(fields, 'request')
     else logger.info(fields, 'request')
     done()
   })
 }
 
-function isMinor({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply): boolean {
-  const { probe, frequent } = routeOptions.config ?? {}
-  return probe === true || (frequent === true && statusCode < 400)
+function isDebugOnly({ routeOptions }: FastifyRequest, { statusCode }: FastifyReply): boolean {
+  const { probe, isHighVolume } = routeOptions.config ?? {}
+  return probe === true || (isHighVolume === true && statusCode < 400)
 }
 
 function logFailure(logger: FastifyBaseLogger, error: ApiError, request: FastifyRequest): void {
@@ -213,7 +213,7 @@ function logFailure(logger: FastifyBaseLogger, error: ApiError, request: Fastify
     request_id: request.id,
     route: request.routeOptions.url ?? null,
     code: error.code,
-    cause: loggedError(error.cause),
+    cause: errorFields(error.cause),
   }
   if (error.status === 503) logger.warn(fields, 'request rejected, retryable')
   else logger.error(fields, 'request failed')
@@ -235,7 +235,7 @@ function rejectUnrouted(app: FastifyInstance): void {
     for (const name of [method].flat()) path.methods.add(name)
     paths.set(url, path)
   })
-  // Runs before Fastify looks at the body: it would reject a QUERY for its content type first.
+  // Runs before Fastify looks at the body, because it would reject a QUERY request for its content type first.
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     done(request.is404 ? unroutedError(request, [...paths.values()]) : null)
   })

@@ -8,7 +8,7 @@ import type {
   RouteShorthandOptions,
 } from 'fastify'
 import type { z } from 'zod'
-import type { ReadShares } from '../access/read-shares.ts'
+import type { ReadLimiter } from '../access/read-limiter.ts'
 import { type FieldIssue, invalidFields } from '../errors/errors.ts'
 import type { ParameterSet } from './checked-fields.ts'
 import { errorResponses } from './schemas.ts'
@@ -28,21 +28,21 @@ export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query>
   body?: z.ZodType<Body>
-  /** For a route without a body: rejects a body with members, which a caller would expect to have an effect. */
-  noBody?: ParameterSet
+  /** For a route without a body: throws 422 with this `parameter_set` for any body but `{}`. */
+  rejectBodyAs?: ParameterSet
   /** Response schemas by status, including `meta`. The result of `run` is sent with the first status. */
-  answers: Record<number, z.ZodType>
+  responses: Record<number, z.ZodType>
   /** Error statuses in addition to those that `completePaths` derives from the credential and the body. */
   errors?: number[]
-  /** Runs before validation, so the parts of the request may still have any type. */
-  before?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
-  /** Returns the response without `meta.request_id`, or undefined if it has replied itself. */
+  /** Runs before validation, so the parts of the request may have any type. */
+  beforeValidation?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
+  /** Returns the response body without `meta.request_id`, or undefined if it has replied itself. */
   run: (
     request: EndpointRequest<Params, Query, Body>,
     context: RunContext,
   ) => Result | Promise<Result>
-  /** For a route of the read pool: divides its connections between organizations. */
-  shares?: ReadShares | undefined
+  /** For a route that uses the read pool: divides its connections between organizations. */
+  readLimiter?: ReadLimiter | undefined
   settings?: Pick<RouteShorthandOptions, 'bodyLimit' | 'exposeHeadRoute' | 'preParsing'>
 }
 
@@ -56,8 +56,8 @@ interface Parts<Params, Query, Body> {
 
 interface RunContext {
   reply: FastifyReply
-  /** Completes a result to the response with status and `meta`, as `Idempotency.run` stores it. */
-  answer: (part: object) => { status: number; body: object }
+  /** Adds status and `meta` to a result, which makes it the response that `Idempotency.run` stores. */
+  toResponse: (result: object) => { status: number; body: object }
 }
 
 type Result = object | undefined
@@ -70,19 +70,19 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   const {
     route,
     auth,
-    noBody,
-    answers,
+    rejectBodyAs,
+    responses,
     errors = [],
-    before,
+    beforeValidation: before,
     run,
-    shares,
+    readLimiter,
     settings,
     ...rest
   } = endpoint
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
-  const bodyErrors = noBody ? [422] : []
-  const [defaultStatus = 200] = Object.keys(answers).map(Number)
+  const bodyErrors = rejectBodyAs ? [422] : []
+  const [defaultStatus = 200] = Object.keys(responses).map(Number)
   const schema = {
     operationId,
     tags: [tag],
@@ -91,7 +91,7 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
     ...(params && { params }),
     ...(query && { querystring: query }),
     ...(body && { body }),
-    response: { ...answers, ...errorResponses(...errors, ...bodyErrors) },
+    response: { ...responses, ...errorResponses(...errors, ...bodyErrors) },
   }
   app.route<Parts<Params, Query, Body>>({
     method,
@@ -102,43 +102,43 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
     ...settings,
     preValidation: [
       ...(before ? [async (request: EndpointRequest<Params, Query, Body>) => before(request)] : []),
-      ...(noBody ? [refuseBody(noBody)] : []),
+      ...(rejectBodyAs ? [createBodyRejection(rejectBodyAs)] : []),
     ],
     handler: async (request, reply) => {
-      const answer = createAnswer(request, defaultStatus)
-      const work = async () => run(request, { reply, answer })
-      const result = shares ? await shares.run(request, work) : await work()
+      const toResponse = createResponseBuilder(request, defaultStatus)
+      const work = async () => run(request, { reply, toResponse })
+      const result = readLimiter ? await readLimiter.run(request, work) : await work()
       if (result === undefined) return
-      const { status, body } = answer(result)
+      const { status, body } = toResponse(result)
       reply.code(status)
       return body
     },
   })
 }
 
-const createAnswer =
+const createResponseBuilder =
   ({ id }: FastifyRequest, status: number) =>
-  (part: object) => ({
+  (result: object) => ({
     status,
     body: {
-      ...part,
+      ...result,
       meta: {
-        ...('meta' in part && typeof part.meta === 'object' ? part.meta : {}),
+        ...('meta' in result && typeof result.meta === 'object' ? result.meta : {}),
         request_id: id,
       },
     },
   })
 
-/** Creates a hook that throws 422 for any body but `{}`: a caller would expect an ignored member to have an effect. */
-function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
+// Rejects members instead of ignoring them, because a caller would expect them to have an effect.
+function createBodyRejection(parameterSet: ParameterSet): preValidationHookHandler {
   return ({ body, routeOptions }, _reply, done) => {
-    const fields = membersOf(body)
+    const fields = bodyIssues(body)
     if (fields.length === 0) return done()
-    done(invalidFields({ fields, parameter_set: parameterSet }, routeOptions.config.bodyCode))
+    done(invalidFields({ fields, parameter_set: parameterSet }, routeOptions.config.bodyErrorCode))
   }
 }
 
-function membersOf(body: unknown): FieldIssue[] {
+function bodyIssues(body: unknown): FieldIssue[] {
   if (body === undefined) return []
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return [{ name: 'body', issue: 'invalid_type', expected: 'an empty object, or no body' }]

@@ -20,7 +20,7 @@ const groups = [
   { title: 'Server', id: 'server', prefixes: ['internal.', 'service.'] },
 ]
 
-/** Adds `GET /docs/errors`. The `docs_url` of every error links to its anchor there. */
+/** Adds `GET /docs/errors`, to which the `docs_url` of every error links. */
 export function errorReferenceRoute(app: FastifyInstance): void {
   const page = errorReference()
   const headers = { ...inlinePageHeaders(style), 'cache-control': 'no-cache' }
@@ -46,7 +46,7 @@ function errorReference(): string {
 <style>${style}</style>
 </head>
 <body>
-${siteHeader({ up: '../', current: 'errors' })}
+${siteHeader({ root: '../', current: 'errors' })}
 <h1>API errors</h1>
 <p>Every failed request returns this JSON. Branch on <code>code</code> and <code>status</code>: codes are stable,
 while messages are for people and can change. Quote <code>request_id</code> when you ask for help. It is also in the

@@ -12,7 +12,7 @@ import {
 } from '../errors/errors.ts'
 import { LogUnavailable } from '../log/port.ts'
 import { isConnectionError, isStatementTimeout } from '../postgres/pool.ts'
-import { type Refusal, validationError } from './validation.ts'
+import { type ValidationOptions, validationError } from './validation.ts'
 
 export interface ErrorEnvelope {
   error: {
@@ -45,7 +45,7 @@ export function errorEnvelope(
   }
 }
 
-/** Returns the default headers of the code, overridden by those of the error. */
+/** Returns the error's headers, and the code's default headers that the error doesn't override. */
 export function errorHeaders({ code, headers, retryable }: ApiError): Record<string, string> {
   if (code === 'service.unavailable' && retryable) return { 'retry-after': '1', ...headers }
   if (errorTable[code].status === 401) return { 'www-authenticate': 'Bearer', ...headers }
@@ -64,11 +64,11 @@ const codeByFrameworkCode: Record<string, PlainCode> = {
 /**
  * Converts anything thrown to the ApiError that is sent. Anything that is not the caller's fault becomes 500 or 503.
  */
-export function toApiError(error: unknown, refusal: Refusal = {}): ApiError {
+export function toApiError(error: unknown, options: ValidationOptions = {}): ApiError {
   if (error instanceof ApiError) return error
-  // Checked first: a client that hangs up also causes a connection error, which must not count as the database's.
-  const refused = validationError(error, refusal) ?? frameworkError(error)
-  if (refused) return refused
+  // Checked first: a client that hangs up also causes a connection error, which must not pass for one of the database.
+  const clientError = validationError(error, options) ?? frameworkError(error)
+  if (clientError) return clientError
   if (isStatementTimeout(error)) return queryTimeout(error)
   if (error instanceof LogUnavailable || isConnectionError(error)) return unavailable(error)
   return new ApiError('internal.error', { cause: error })
@@ -106,8 +106,8 @@ const codeByParserCode: Record<string, PlainCode> = {
 }
 
 /**
- * Responds to a request that the HTTP parser rejected. No request object exists yet, so it writes to the socket. It
- * closes the connection, because the next request cannot be told apart from the rest of the broken one.
+ * Responds to a request that the HTTP parser rejected. No request object exists yet, so it writes to the socket. Closes
+ * the connection, because the next request cannot be told apart from the rest of the broken one.
  */
 export function respondToClientError(
   error: { code?: string },

@@ -6,8 +6,8 @@ import ipaddr from 'ipaddr.js'
 const maxEntries = 16
 
 /**
- * onRequest hook that removes everything in X-Forwarded-For up to the last entry that is not an address: its writer is
- * unknown, so the entries to its left cannot be trusted. The client is then the last proxy with a valid address.
+ * onRequest hook that removes the entries of X-Forwarded-For up to the last one that is not an address: nobody knows
+ * who wrote that entry, so those to its left cannot be trusted. The proxy in the next entry then counts as the client.
  */
 export const trimForwardedFor: onRequestHookHandler = ({ raw: { headers } }, _reply, done) => {
   const header = headers['x-forwarded-for']
@@ -28,8 +28,8 @@ const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/
 const withPort = /^([\d.]+):\d{1,5}$/
 
 /**
- * Returns the address in an entry, without the brackets and port that some proxies add, and without a zone, which means
- * something on the proxy only. IPv4-mapped IPv6 becomes IPv4. undefined if it is not an address.
+ * Returns the address in an entry without brackets, port and zone, which some proxies add. IPv4-mapped IPv6 becomes
+ * IPv4. Returns undefined if there is no address.
  */
 function addressIn(entry: string): string | undefined {
   const bare = bracketed.exec(entry)?.[1] ?? withPort.exec(entry)?.[1] ?? entry

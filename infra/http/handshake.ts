@@ -22,7 +22,7 @@ export const ja4Pattern =
 const http2Pattern =
   /^(?:\d{1,5}:\d{1,10}(?:[;,]\d{1,5}:\d{1,10}){0,15})?\|\d{1,10}\|[\d:,]{1,128}\|[mpas](?:,[mpas]){0,3}$/
 
-/** Adds `request.handshake`, readHeader from the headers on access. */
+/** Adds `request.handshake`, read from the headers on access. */
 export function decorateHandshake(app: FastifyInstance, headers: EdgeHeaders = {}): void {
   app.decorateRequest('handshake', {
     getter(this: FastifyRequest) {

@@ -6,8 +6,8 @@ export interface ReadinessCheck {
   name: string
   /** Rejects if the server cannot serve requests. */
   check(): Promise<void>
-  /** A failure is a warning: `/readyz` returns 200 and lists it. */
-  warns?: boolean
+  /** On failure, `/readyz` still returns 200 and lists a warning. */
+  isWarning?: boolean
 }
 
 /** A failed check whose message `/readyz` shows to the operator. */
@@ -40,9 +40,9 @@ export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): vo
   const config = { probe: true }
   app.get('/livez', { schema: livezSchema, config }, () => ({ status: 'ok' }))
   app.get('/readyz', { schema: readyzSchema, config }, async () => {
-    const problems = (await Promise.all(checks.map(failureOf))).flat()
-    const { failures = [], warnings } = Object.groupBy(problems, ({ warns }) =>
-      warns ? 'warnings' : 'failures',
+    const problems = (await Promise.all(checks.map(problemsOf))).flat()
+    const { failures = [], warnings } = Object.groupBy(problems, ({ isWarning }) =>
+      isWarning ? 'warnings' : 'failures',
     )
     if (failures.length === 0)
       return { status: 'ok', ...(warnings && { warnings: warnings.map(({ text }) => text) }) }
@@ -51,11 +51,11 @@ export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): vo
   })
 }
 
-async function failureOf({
+async function problemsOf({
   name,
   check,
-  warns = false,
-}: ReadinessCheck): Promise<{ text: string; warns: boolean }[]> {
+  isWarning = false,
+}: ReadinessCheck): Promise<{ text: string; isWarning: boolean }[]> {
   const timeout = AbortSignal.timeout(checkTimeoutMs)
   const expired = new Promise<never>((_, reject) => {
     timeout.addEventListener('abort', () => reject(timeout.reason))
@@ -63,7 +63,7 @@ async function failureOf({
   return Promise.race([check(), expired]).then(
     () => [],
     (error: unknown) => [
-      { warns, text: error instanceof NotReady ? `${name} (${error.message})` : name },
+      { isWarning, text: error instanceof NotReady ? `${name} (${error.message})` : name },
     ],
   )
 }

@@ -29,7 +29,7 @@ export async function reservePort(
   const server = createServer({ requireHostHeader: false }, listener)
   server.listen(port, host)
   await once(server, 'listening').catch((cause) => {
-    throw new Error(problem({ port, host }, cause), { cause })
+    throw new Error(listenProblem({ port, host }, cause), { cause })
   })
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the server has no port')
@@ -47,8 +47,8 @@ export async function reservePort(
 
 const listenAttempts = 20
 const listenPauseMs = 100
-// Connections waiting to be accepted, capped by the system (net.core.somaxconn). Node's default of 511 overflows in a
-// burst of new visitors; dropped SYNs are retransmitted after 1, 3, 7 and 15 seconds.
+// Maximum of connections waiting to be accepted, capped by net.core.somaxconn. Node's default of 511 overflows in a
+// burst of new visitors, whose dropped SYNs are retransmitted after 1, 3, 7 and 15 seconds.
 const backlog = 4096
 
 // Each turn of the event loop accepts one connection per listening socket (libuv since 1.45). A busy server needs a
@@ -62,8 +62,8 @@ interface ListenOptions extends ListenAddress {
 }
 
 /**
- * Listens with several sockets on a port reserved until now: without the reservation two servers could share it
- * unnoticed. Retries for two seconds, because the system may have given the port to an outgoing connection in between.
+ * Listens with several sockets on a port that `reservePort` held until now; without that, two servers could share it
+ * unnoticed. Retries for two seconds, because the system may have given the port to an outgoing connection meanwhile.
  */
 export async function listenShared(app: FastifyInstance, address: ListenAddress): Promise<void> {
   const options = { ...address, backlog, reusePort: sockets > 1 }
@@ -80,7 +80,7 @@ export async function listen(app: FastifyInstance, options: ListenOptions): Prom
       return
     } catch (error) {
       if (!isInUse(error) || attempt === listenAttempts)
-        throw new Error(problem(options, error), { cause: error })
+        throw new Error(listenProblem(options, error), { cause: error })
       await delay(listenPauseMs)
     }
   }
@@ -112,8 +112,8 @@ async function tryListen(server: Server, options: ListenOptions): Promise<void> 
 
 const isInUse = (error: unknown) => systemCode(error) === 'EADDRINUSE'
 
-/** Returns the message for the operator about a port that is not available. */
-function problem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
+/** Returns a message for the operator about a port that is not available. */
+function listenProblem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
   if (isInUse(error))
     return `Port ${port} on ${host} is in use: is Tidegate already running? Set ${setting} to use another.`
   return `Cannot listen on port ${port} on ${host} (${setting}, HOST): ${errorMessage(error)}`

@@ -13,13 +13,13 @@ export interface Reading {
 
 export interface MetricsOptions {
   registry?: Registry
-  /** Records not yet applied, by projection, topic and partition. Read at each scrape. */
+  /** Returns the records not yet applied, by projection, topic and partition. Called for each scrape. */
   projectionLags: () => Promise<Reading[]>
   /** The app that serves `GET /metrics`. Default: `app` itself. */
-  on?: FastifyInstance | undefined
+  metricsApp?: FastifyInstance | undefined
 }
 
-// Scrapes within this time share one text, because creating it queries the log and the database.
+// Scrapes within this time get the same text, because creating it queries the log and the database.
 const cacheMs = 1000
 
 // OpenTelemetry's HTTP semantic conventions: name, attributes and bucket bounds, in seconds.
@@ -45,20 +45,20 @@ export interface AuthCounters {
  * their requests are measured.
  */
 export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): AuthCounters {
-  const { projectionLags, registry = new Registry(), on = app } = options
+  const { projectionLags, registry = new Registry(), metricsApp = app } = options
   collectDefaultMetrics({ register: registry })
   measureRequests(app, registry)
   measureLag(registry, projectionLags)
   const text = cachedFor(cacheMs, () => registry.metrics())
   // Metrics on a separate port are not part of the OpenAPI document.
-  const described = on === app && { schema: metricsSchema }
-  on.get('/metrics', { ...described, config: { probe: true } }, async (_request, reply) =>
+  const described = metricsApp === app && { schema: metricsSchema }
+  metricsApp.get('/metrics', { ...described, config: { probe: true } }, async (_request, reply) =>
     reply.header('content-type', registry.contentType).send(await text()),
   )
-  return countAuth(registry)
+  return createAuthCounters(registry)
 }
 
-function countAuth(registry: Registry): AuthCounters {
+function createAuthCounters(registry: Registry): AuthCounters {
   const limited = createCounter(registry, {
     name: 'tidegate_rate_limited_total',
     help: 'Requests rejected by a rate limit: of the organization and key type, of the console session, or of the source address.',
@@ -84,7 +84,7 @@ function measureRequests(app: FastifyInstance, registry: Registry): void {
     registers: [registry],
   })
   app.addHook('onResponse', (request, reply, done) => {
-    // Uses the route pattern, never the URL: a label value per session would exhaust the scraper's memory.
+    // Uses the route pattern, not the URL: a label value per session would exhaust the scraper's memory.
     const route = request.routeOptions.url ?? 'unknown'
     durations
       .labels(request.method, route, String(reply.statusCode))

@@ -4,27 +4,27 @@ import { sourceOf } from '../access/source.ts'
 import type { Clock } from '../ids.ts'
 import type { Logger } from '../telemetry.ts'
 
-/** Finds a reverse proxy that is missing from TRUSTED_PROXIES, so that all clients behind it share one limit. */
-export interface MissingProxy {
+/** Detects a reverse proxy that is missing from TRUSTED_PROXIES, whose clients therefore all share one rate limit. */
+export interface MissingProxyDetector {
   /** Counts a request. Returns true if it came through such a proxy. */
   observe(request: FastifyRequest): boolean
-  /** Returns what the operator has to do; undefined if no request came through such a proxy. */
+  /** Returns a sentence for the operator; undefined if no request came through such a proxy. */
   warning(request?: FastifyRequest): string | undefined
 }
 
-// Lead from which the candidate is reported (the requests of about six sessions), and its cap.
+// Lead at which the candidate is reported: the requests of about six sessions.
 const minLead = 20
 const maxLead = 500
 const logEveryMs = 60 * 60 * 1000
 
-/** Finds the proxy by majority vote (Boyer-Moore): a candidate's lead grows only while it sends most requests. */
-export function createMissingProxy({
+/** Finds the proxy by majority vote (Boyer–Moore): a candidate's lead grows only while most requests are its own. */
+export function createMissingProxyDetector({
   logger,
   clock,
 }: {
   logger: Logger
   clock: Clock
-}): MissingProxy {
+}): MissingProxyDetector {
   let candidate: string | undefined
   let lead = 0
   let loggedAt = Number.NEGATIVE_INFINITY
@@ -40,7 +40,7 @@ export function createMissingProxy({
       if (clock() - loggedAt >= logEveryMs) {
         loggedAt = clock()
         logger.warn(
-          { address: nameOf(ip) },
+          { address: loggableAddress(ip) },
           'proxy missing from TRUSTED_PROXIES: its clients share one rate limit',
         )
       }
@@ -50,7 +50,7 @@ export function createMissingProxy({
       const winner = lead < minLead ? undefined : candidate
       const ip = request && hasIgnoredHeaders(request) ? request.ip : winner
       if (ip === undefined) return undefined
-      const proxy = nameOf(ip) ?? 'the public address of your reverse proxy'
+      const proxy = loggableAddress(ip) ?? 'the public address of your reverse proxy'
       return `Add ${proxy} to TRUSTED_PROXIES: all clients behind it share one limit.`
     },
   }
@@ -66,6 +66,6 @@ const rangeOf = (ip: string) => (ipaddr.isValid(ip) ? ipaddr.process(ip).range()
 const isPrivate = (ip: string) =>
   ['private', 'uniqueLocal', 'carrierGradeNat'].includes(rangeOf(ip))
 
-// Hides public addresses, which may belong to a person.
-const nameOf = (ip: string) =>
+// Returns undefined for public addresses, which may belong to a person.
+const loggableAddress = (ip: string) =>
   isPrivate(ip) || rangeOf(ip) === 'loopback' ? ipaddr.process(ip).toString() : undefined

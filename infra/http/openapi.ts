@@ -31,7 +31,7 @@ const securitySchemes = {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Adds an entry to `webhooks` of the OpenAPI document. Call once per type, before the server is ready. */
+    /** Adds an entry to `webhooks` in the OpenAPI document. Call once per type, before the server is ready. */
     describeWebhook(webhook: DescribedWebhook): void
   }
 }
@@ -72,7 +72,7 @@ const documentSchema = {
   response: { 200: z.looseObject({ openapi: z.string() }), 304: z.null() },
 }
 
-// Returns what the route's hooks enforce, which overrides its schema.
+// Returns the access that the route's hooks enforce, which overrides its schema.
 function accessExtensions(route: Pick<RouteOptions, 'onRequest' | 'config'>) {
   const mark = route.config?.idempotent && { [idempotentMark]: true }
   return { ...mark, ...securityOf(accessOf(route)) }
@@ -132,7 +132,7 @@ export interface DescribedWebhook {
   headers: Record<string, DescribedHeader>
   /** Must have an id, the component's name. */
   body: z.ZodType
-  answers: Record<
+  responses: Record<
     string,
     { description: string; headers?: Record<string, DescribedHeader>; body?: z.ZodType }
   >
@@ -150,7 +150,7 @@ function operationOf({
   description,
   headers,
   body,
-  answers,
+  responses,
 }: DescribedWebhook) {
   return {
     operationId,
@@ -165,9 +165,9 @@ function operationOf({
     })),
     requestBody: { required: true, content: contentOf(body) },
     responses: Object.fromEntries(
-      Object.entries(answers).map(([status, { body: answer, ...described }]) => [
+      Object.entries(responses).map(([status, { body: response, ...described }]) => [
         status,
-        { ...described, ...(answer && { content: contentOf(answer) }) },
+        { ...described, ...(response && { content: contentOf(response) }) },
       ]),
     ),
   }

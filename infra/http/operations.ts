@@ -33,7 +33,7 @@ const idempotencyKeyParameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
-/** Adds what the server does on all operations: errors, headers, Idempotency-Key. */
+/** Adds to every operation the errors, headers and Idempotency-Key that its route doesn't declare. */
 export function completePaths(paths: unknown): Paths {
   const byPath = Object.entries(pathsSchema.parse(paths)).map(([path, methods]) => [
     path,
@@ -51,10 +51,10 @@ function completeOperation(
   const { operationId = '', parameters: ownParameters = [] } = described
   const credential = credentialOf(described)
   const returnsCreated = '201' in described.responses || '202' in described.responses
-  const creates = mark === true || (isKey(credential) && method === 'post' && returnsCreated)
+  const idempotent = mark === true || (isKey(credential) && method === 'post' && returnsCreated)
   const ownOrganization = described['x-own-organization'] === true
-  const traits = { method, credential, creates, ownOrganization, operationId }
-  const parameters = [...ownParameters, ...(creates ? [idempotencyKeyParameter] : [])]
+  const traits = { method, credential, idempotent, ownOrganization, operationId }
+  const parameters = [...ownParameters, ...(idempotent ? [idempotencyKeyParameter] : [])]
   const responses = Object.entries({ ...errorsOf(described, traits), ...described.responses })
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([status, response]) => [status, describeResponse(response, { ...traits, status })])
@@ -85,15 +85,15 @@ interface Traits {
   operationId: string
   credential: Credential | undefined
   ownOrganization: boolean
-  creates: boolean
+  idempotent: boolean
 }
 
 const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}` }
 
-// Returns the error statuses that the app sends on every route.
+// Returns the error responses that the app sends on every route.
 function errorsOf(
   { requestBody }: Operation,
-  { method, credential, creates }: Traits,
+  { method, credential, idempotent }: Traits,
 ): Operation['responses'] {
   const statuses = [
     400,
@@ -103,7 +103,7 @@ function errorsOf(
     ...(requestBody ? [422] : []),
     ...(isKey(credential) ? [401, 403, 429] : []),
     ...(credential === 'token' ? [401, 429] : []),
-    ...(creates ? [409, 422] : []),
+    ...(idempotent ? [409, 422] : []),
     500,
     503,
   ]
@@ -125,15 +125,16 @@ function describeResponse(
   return { ...response, description, headers: { ...response.headers, ...headersOf(traits) } }
 }
 
-function headersOf({ status, credential, creates }: Traits & { status: string }) {
-  const waits = status === '429' || status === '503' || (creates && status === '409')
+function headersOf({ status, credential, idempotent }: Traits & { status: string }) {
+  const isRetryable = status === '429' || status === '503' || (idempotent && status === '409')
   return {
     ...requestIdHeader,
     ...(isKey(credential) && status !== '401' && rateLimit),
-    ...(waits && retryAfter),
+    ...(isRetryable && retryAfter),
     ...(status === '401' && { 'WWW-Authenticate': reference('Authenticate') }),
     ...(status === '415' && { 'Accept-Encoding': reference('AcceptEncoding') }),
-    ...(creates && /^2/.test(status) && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
+    ...(idempotent &&
+      /^2/.test(status) && { 'Idempotent-Replayed': reference('IdempotentReplayed') }),
   }
 }
 

@@ -16,16 +16,16 @@ export const contentTypes = {
 export type FileType = keyof typeof contentTypes
 
 export interface PageHeaderOptions {
-  images?: string[]
-  forms?: string
+  imageSources?: string[]
+  formTarget?: string
   referrer: 'no-referrer' | 'strict-origin-when-cross-origin'
   caching: 'no-store' | 'no-cache'
 }
 
-/** Returns the headers of a page and its files. All sources are this server; the SDK needs a worker from a blob. */
+/** Returns the headers of a page and its files. Their CSP allows only this server, and the SDK's worker from a blob. */
 export function pageHeaders({
-  images = ["'self'"],
-  forms = "'none'",
+  imageSources = ["'self'"],
+  formTarget = "'none'",
   referrer,
   caching,
 }: PageHeaderOptions) {
@@ -33,10 +33,10 @@ export function pageHeaders({
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
-    `img-src ${images.join(' ')}`,
+    `img-src ${imageSources.join(' ')}`,
     "connect-src 'self'",
     'worker-src blob:',
-    `form-action ${forms}`,
+    `form-action ${formTarget}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ]
@@ -48,8 +48,8 @@ export function pageHeaders({
   }
 }
 
-/** Additional headers of a page that no other page may embed or open a reference to. */
-export const isolation = {
+/** Additional headers of a page that other sites must neither embed nor control from an opener window. */
+export const isolationHeaders = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
@@ -97,7 +97,7 @@ interface CachedFile {
   make: () => string | Buffer | Promise<Buffer>
 }
 
-/** Adds a route whose response is created and compressed at the first request, and cached with its ETag. */
+/** Adds a route whose response is created and compressed on the first request, and cached with its ETag. */
 export function cachedFileRoute(
   app: FastifyInstance,
   { url, type, schema = { hide: true }, make }: CachedFile,
@@ -140,7 +140,7 @@ export async function compress(content: string | Buffer): Promise<CompressedFile
   return { plain, gzipped: await promisify(gzip)(plain), etag: etagOf(plain) }
 }
 
-/** Sends the gzipped or plain file as the client accepts, or 304. Other headers are up to the caller. */
+/** Sends 304, or the file, gzipped if the client accepts that. Sets no headers but Content-Encoding. */
 export function sendCompressed(
   { headers }: Pick<FastifyRequest, 'headers'>,
   reply: FastifyReply,

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { Keyring } from '../crypto/keyring.ts'
 import { invalidField } from '../errors/errors.ts'
-import { base64urlBytes } from '../text.ts'
+import { decodeBase64url } from '../text.ts'
 
 const defaultLimit = 50
 const digits = /^\d{1,9}$/
@@ -22,7 +22,7 @@ export const pageQuery = {
     .describe('`next_cursor` of the previous page. Empty: the first page.'),
 }
 
-/** Creates a check that throws 422 for `offset`: ignoring it would return the first page over and over. */
+/** Creates a check that throws 422 for `offset`. Ignoring `offset` would return the first page over and over. */
 export function createOffsetCheck(expected: string) {
   return async ({ query }: { query: unknown }): Promise<void> => {
     if (typeof query !== 'object' || query === null || !('offset' in query)) return
@@ -35,7 +35,7 @@ export const refuseOffset = createOffsetCheck('use cursor')
 interface LoadedPage<Row> {
   rows: Row[]
   hasMore: boolean
-  /** Position after which the next page starts. Default: the last row. */
+  /** Position after which the next page starts. Default: that of the last row. */
   next?: PagePosition | undefined
 }
 
@@ -49,7 +49,7 @@ interface PageOptions<Row, More> {
   positionOf: (row: Row) => PagePosition
 }
 
-/** Loads the page after `cursor` and adds `pagination` with the cursor of the next one. */
+/** Loads the page after `cursor` and adds `pagination`. Throws 422 for an invalid cursor. */
 export async function loadPage<Row, More>(options: PageOptions<Row, More>) {
   const { limit, cursor, query, cursors, load, positionOf } = options
   const after = cursor ? cursors.decode(cursor, query) : undefined
@@ -64,19 +64,19 @@ export async function loadPage<Row, More>(options: PageOptions<Row, More>) {
 export interface PagePosition {
   value: number
   id: string
-  /** When the first page was read (epoch milliseconds), if the list sets it. */
+  /** Time at which the first page was read (epoch milliseconds), if the list sets it. */
   begunAt?: number | undefined
 }
 
-/** The query that a cursor is valid for: list, organization, environment, filters and sort. */
+/** The query for which a cursor is valid: list, organization, environment, filters and sort. */
 export type CursorQuery = Record<string, string | null>
 
 const tagBytes = 16
 const body = z.tuple([z.number(), z.string(), z.number().optional()])
 
 /**
- * A cursor is base64url of `tag 16 bytes | JSON [value, id, begun]`. The tag is an HMAC over the JSON and the query. A
- * cursor holds no secret, but nobody can make one, and one of another query is refused.
+ * A cursor is base64url of `tag 16 bytes | JSON [value, id, begunAt]`. The tag is an HMAC of the JSON and the query:
+ * cursors hold no secret, but can't be forged or used for another query.
  */
 export function createCursors({ keyring }: { keyring: Keyring }) {
   const tag = (master: Keyring['current'], json: string, query: CursorQuery) =>
@@ -92,15 +92,15 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
         'base64url',
       )
     },
-    /** Returns the position. 422 for anything that `encode` did not create for this query. */
+    /** Returns the position. Throws 422 for anything that `encode` did not create for this query. */
     decode(cursor: string, query: CursorQuery): PagePosition {
-      const bytes = base64urlBytes(cursor)
+      const bytes = decodeBase64url(cursor)
       if (!bytes) throw invalidCursor()
-      const sent = bytes.subarray(0, tagBytes)
+      const sentTag = bytes.subarray(0, tagBytes)
       const json = bytes.toString('utf8', tagBytes)
       const isValid =
-        sent.length === tagBytes &&
-        keyring.all.some((master) => timingSafeEqual(sent, tag(master, json, query)))
+        sentTag.length === tagBytes &&
+        keyring.all.some((master) => timingSafeEqual(sentTag, tag(master, json, query)))
       if (!isValid) throw invalidCursor()
       const [value, id, begunAt] = body.parse(JSON.parse(json))
       return { value, id, begunAt }

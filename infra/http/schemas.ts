@@ -65,24 +65,24 @@ export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape
     .strictObject(shape)
     .refine((body) => Object.keys(body).length > 0, {
       error: `at least one of ${Object.keys(shape).join(', ')}`,
-      // Skipped after other issues: a refused member is missing from the parsed body, so the message would mislead.
+      // Skipped after other issues: an invalid member is missing from the parsed body, so the message would be wrong.
       when: ({ issues }) => issues.length === 0,
     })
     .meta({ minProperties: 1 })
 }
 
 /**
- * Schema of an id in a path. The pattern is documentation only: a malformed id is simply unknown, which is 404 or 403,
- * not 422.
+ * Schema of an id in a path. The pattern is documentation only: a malformed id gets 404 or 403 like any unknown id, not
+ * 422.
  */
 export const pathId = (prefix: Parameters<typeof idPattern>[0]) =>
   z.string().meta({ pattern: idPattern(prefix) })
 
-/** Schema of an id in a body. 422 if it is malformed. */
+/** Schema of an id in a body. A malformed id gets 422. */
 export const bodyId = (prefix: Parameters<typeof idPattern>[0]) =>
   z.string().regex(new RegExp(idPattern(prefix)))
 
-/** Returns JSON Schema's `if` and `then`, from entries because a literal with `then` looks like a promise. */
+/** Returns a JSON Schema with `if` and `then`. An object literal with `then` would look like a promise. */
 export const implies = (condition: object, demand: object): Record<string, object> =>
   Object.fromEntries([
     ['if', condition],

@@ -19,21 +19,21 @@ const developmentPages = { demo: ['demo', 'Demo'], console: ['console', 'Console
 
 export interface HeaderOptions {
   /** Relative path from the page to the root, such as `../`, because a proxy may serve the site below a path. */
-  up: string
+  root: string
   /** Page to mark as current. */
   current?: keyof typeof pages | 'demo' | undefined
-  /** HTML between the brand and the links, such as a search field. */
-  between?: string
+  /** HTML to insert between the brand and the links, such as a search field. */
+  insert?: string
   /** Adds links to the demo and the console, which a development server has. */
   isDevelopment?: boolean
 }
 
 /** Returns the HTML header of the home page, demo, docs, API reference and errors. */
-export function siteHeader({ up, current, between = '', isDevelopment }: HeaderOptions): string {
+export function siteHeader({ root, current, insert = '', isDevelopment }: HeaderOptions): string {
   const entries = { ...(isDevelopment && developmentPages), ...pages }
   const links = Object.entries(entries).map(([name, [to, title]]) => {
     const currentMark = name === current ? ' aria-current="page"' : ''
-    return `<a href="${up}${to}"${currentMark}>${title}</a>`
+    return `<a href="${root}${to}"${currentMark}>${title}</a>`
   })
-  return `<header class="top"><a class="brand" href="${up || './'}">${mark}Tidegate</a>${between}<nav aria-label="Site">${links.join('')}</nav></header>`
+  return `<header class="top"><a class="brand" href="${root || './'}">${mark}Tidegate</a>${insert}<nav aria-label="Site">${links.join('')}</nav></header>`
 }

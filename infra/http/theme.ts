@@ -4,7 +4,7 @@ import path from 'node:path'
 
 const read = (file: string) => readFileSync(path.join(import.meta.dirname, file), 'utf8')
 
-/** Design tokens of all pages (colors, spacing, type). Goes before all other styles. */
+/** Design tokens of all pages (colors, spacing, type). Must precede all other styles. */
 export const tokenStyle = read('tokens.css')
 /** Base style of self-contained pages. */
 export const themeStyle = tokenStyle + read('theme.css')

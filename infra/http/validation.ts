@@ -11,8 +11,8 @@ import {
 } from '../errors/errors.ts'
 
 /**
- * Creates the `checkValidMembers` of a route. `members` is the schema of the body with every member optional. `check`
- * gets the members that match it and throws for what it refuses.
+ * Creates the `checkValidMembers` of a route. `members` is the body's schema with every member optional. `check` gets
+ * the members that match it and throws if any is invalid.
  */
 export function validMembersCheck<Members>(
   members: z.ZodType<Members>,
@@ -44,39 +44,39 @@ const partNames: Record<string, string> = {
   body: 'body',
 }
 
-export interface Refusal {
+export interface ValidationOptions {
   parameterSet?: string | undefined
   /** Error code for an invalid body. Other parts always get request.validation_failed. */
-  bodyCode?: ValidationCode | undefined
-  /** Throws for what else is wrong with a body. */
-  checkRest?: (() => void) | undefined
+  bodyErrorCode?: ValidationCode | undefined
+  /** Throws for further problems of an invalid body. */
+  checkValidMembers?: (() => void) | undefined
 }
 
 /** Returns the 422 for an error of schema validation; undefined for other errors. Never quotes the request. */
 export function validationError(
   error: unknown,
-  { checkRest, ...refusal }: Refusal = {},
+  { checkValidMembers: check, ...options }: ValidationOptions = {},
 ): ApiError | undefined {
   if (!hasZodFastifySchemaValidationErrors(error)) return undefined
-  const refused = schemaRefusal(error, refusal)
-  return error.validationContext === 'body' && checkRest ? addRest(refused, checkRest) : refused
+  const refused = schemaError(error, options)
+  return error.validationContext === 'body' && check ? mergeErrors(refused, check) : refused
 }
 
-function addRest(refused: ApiError, checkRest: () => void): ApiError {
+function mergeErrors(refused: ApiError, check: () => void): ApiError {
   const refuse = () => {
     throw refused
   }
   try {
-    checkEach([refuse, checkRest], (check) => check())
+    checkEach([refuse, check], (run) => run())
   } catch (error) {
     if (error instanceof ApiError) return error
   }
   return refused
 }
 
-function schemaRefusal(
+function schemaError(
   error: { validation: SchemaIssue[]; validationContext?: string | undefined },
-  { parameterSet, bodyCode }: Omit<Refusal, 'checkRest'>,
+  { parameterSet, bodyErrorCode }: Omit<ValidationOptions, 'checkValidMembers'>,
 ): ApiError {
   const part = partNames[error.validationContext ?? ''] ?? 'body'
   const allowed = commonAllowedValues(error.validation)
@@ -86,7 +86,7 @@ function schemaRefusal(
     ...(allowed && { allowed_values: allowed }),
     ...(parameterSet && { parameter_set: parameterSet }),
   }
-  const code = part === 'body' ? bodyCode : undefined
+  const code = part === 'body' ? bodyErrorCode : undefined
   return invalidFields(details, code)
 }
 
@@ -143,8 +143,8 @@ function expectedBy({
   return values && /^Invalid (option|input)\b/.test(message) ? expectedOf(values, allowed) : message
 }
 
-// Longer lists of values are not spelled out in a message.
-const maxSpelledOut = 5
+// Longer lists appear only in `allowed_values`, not in a field's `expected`.
+const maxListed = 5
 
 function expectedOf(values: string[], allowed: string[] | undefined): string {
   const isListed = values.length > 1 && areEqual(values, allowed)
@@ -155,14 +155,14 @@ function joinWithOr(values: string[]): string {
   return [values.slice(0, -1).join(', '), ...values.slice(-1)].filter(Boolean).join(' or ')
 }
 
-// Returns the list for `allowed_values`: the one that all fields share, or else the first long one.
+// Returns the `allowed_values`: those that all fields share, otherwise the first long list.
 function commonAllowedValues(issues: SchemaIssue[]): string[] | undefined {
   const lists = issues
     .flatMap((issue) => [allowedValues(issue) ?? []])
     .filter((list) => list.length > 0)
   const [first] = lists
   if (lists.every((list) => areEqual(list, first))) return first
-  return lists.find((list) => list.length > maxSpelledOut)
+  return lists.find((list) => list.length > maxListed)
 }
 
 function areEqual(values: string[], others: string[] | undefined): boolean {

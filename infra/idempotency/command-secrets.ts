@@ -2,11 +2,11 @@ import { createHash, createHmac } from 'node:crypto'
 import type { MasterKey } from '../crypto/keyring.ts'
 import { createDataKey } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
-import { counterRandom } from '../random.ts'
+import { createDeterministicRandom } from '../random.ts'
 
-/** Identity of an idempotent command. */
-export interface CommandName {
-  /** The tenant or caller within which the key is unique. */
+/** Idempotency key with its scope: identifies a command. */
+export interface CommandKey {
+  /** Tenant or caller within which the key is unique. */
   scope: string
   /** The caller's Idempotency-Key. */
   key: string
@@ -21,31 +21,31 @@ export interface CommandSecrets {
   random: Random
   /** Returns a MAC of the request that came with the key. */
   mac(text: string): Buffer
-  seal(answer: StoredResponse, random: Random): Buffer
+  seal(response: StoredResponse, random: Random): Buffer
   open(sealed: Buffer): StoredResponse
 }
 
-/** Returns the row id, which does not depend on the master key, so that rows are found after a key rotation. */
-export function commandId({ scope, key }: CommandName): Buffer {
+/** Returns the row id. It doesn't depend on the master key, so rows are found after a key rotation. */
+export function commandId({ scope, key }: CommandKey): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([scope, key]))
     .digest()
 }
 
 /**
- * Derives everything secret from a command's seed and the caller's key. The caller's key is stored nowhere, so even
- * with the master keys, the table and its copies in the WAL and in backups reveal no secret and no response.
+ * Derives a command's secrets from its seed and the caller's key. That key is stored nowhere, so even with the master
+ * keys, the table and its copies in the WAL and in backups reveal no secret and no response.
  */
 export function commandSecrets(
   master: MasterKey,
-  { scope, key, seed }: CommandName & { seed: Buffer },
+  { scope, key, seed }: CommandKey & { seed: Buffer },
 ): CommandSecrets {
   const parts = JSON.stringify([seed.toString('hex'), scope, key])
   const secret = createHmac('sha256', master.derive('idempotent-command')).update(parts).digest()
   const box = createDataKey(secret)
   const context = 'answer'
   return {
-    random: counterRandom(secret, Buffer.from('random')),
+    random: createDeterministicRandom(secret, Buffer.from('random')),
     mac: (text) => createHmac('sha256', secret).update(`request${text}`).digest(),
     /** Encrypts status u16 | text. The text may contain a secret that is stored nowhere else. */
     seal({ status, text }, random) {

@@ -8,25 +8,25 @@ import { toApiError } from '../http/error-response.ts'
 import type { Clock, Random } from '../ids.ts'
 import type { Logger } from '../telemetry.ts'
 import {
-  type CommandName,
+  type CommandKey,
   type CommandSecrets,
   commandId,
   commandSecrets,
   type StoredResponse,
 } from './command-secrets.ts'
-import { idempotencyKeyOf, inFlight, keyReused, requestText } from './identity.ts'
+import { idempotencyKeyOf, inFlightError, keyReusedError, requestText } from './identity.ts'
 import {
-  begin,
   type CommandLease,
-  complete,
-  find,
+  findCommand,
   forgetCommand,
+  insertCommand,
   releaseLease,
-  resume,
   type StoredCommand,
+  storeResponse,
+  takeLease,
 } from './store.ts'
 
-/** Inputs from which a command derives its ids and secrets, so that a repeat is the same command. */
+/** Inputs from which a command derives its ids and secrets, so that a repeat derives the same ones. */
 export interface Command {
   random: Random
   now: number
@@ -40,7 +40,7 @@ export interface CommandResponse {
 interface RunOptions {
   request: FastifyRequest
   reply: FastifyReply
-  /** Default: the organization and environment of the request's principal. */
+  /** Tenant or caller within which the key is unique. Default: the principal's organization and environment. */
   scope?: string
   /** Caller details on which the response depends. A repeat must have the same ones. */
   requester?: string | undefined
@@ -50,16 +50,16 @@ export interface Idempotency {
   /**
    * Runs `work` and sends its response. A repeat with the same `Idempotency-Key` within 24 hours gets the stored 2xx
    * response, byte for byte. If none was stored, because the process died or responded with 5xx, `work` runs again with
-   * the same `random` and `now`. ApiError: what `work` throws; 422 for an invalid key or one that was used for another
-   * request; 409 while the first request is in progress; 503 if the database is unavailable (nothing ran).
+   * the same `random` and `now`. Throws what `work` throws, 422 for an invalid key or one used for another request, 409
+   * while the first request is in progress, and 503 if the database is unavailable (then nothing ran).
    */
   run(
     options: RunOptions,
     work: (command: Command) => Promise<CommandResponse>,
   ): Promise<FastifyReply>
   /**
-   * Sends the response that `run` stored; returns false if there is none, or no key. It inserts no row, so it can run
-   * before a request is counted against a limit. ApiError as for `run`.
+   * Sends the response that `run` stored, or returns false if there is none. It inserts no row, so a request can be
+   * replayed before a rate limit counts it. Throws like `run`.
    */
   replay(options: RunOptions): Promise<boolean>
 }
@@ -74,7 +74,7 @@ export interface IdempotencyOptions {
 
 /** Dependencies of routes with idempotent commands. */
 export interface CommandRouteOptions {
-  /** The pool of decisions: a new secret is shown only once, so its response must not queue behind slow searches. */
+  /** The pool for decisions: a new secret is shown only once, so its response must not queue behind slow searches. */
   pool: pg.Pool
   decideAs: DecideAs
   auth: Auth
@@ -106,7 +106,7 @@ export function commandDeps(
 interface FoundCommand {
   row: StoredCommand
   secrets: CommandSecrets
-  answer: StoredResponse | null
+  response: StoredResponse | null
 }
 
 interface Attempt {
@@ -122,36 +122,33 @@ export function createIdempotency({
   random,
   logger,
 }: IdempotencyOptions): Idempotency {
-  function secretsOf({ masterKeyId, seed }: StoredCommand, name: CommandName): CommandSecrets {
+  function secretsOf({ masterKeyId, seed }: StoredCommand, key: CommandKey): CommandSecrets {
     const master = keyring.byId(masterKeyId)
     if (!master)
       throw unavailable(
         new Error('a command was started under a master key that this server does not have'),
       )
-    return commandSecrets(master, { ...name, seed })
+    return commandSecrets(master, { ...key, seed })
   }
 
   /**
-   * Returns the command of a request's key. ApiError: 422 if the key was used for another request, 409 if it is
-   * running.
+   * Returns the command stored under the request's key. Throws 422 if the key was used for another request, and 409 if
+   * the command is running.
    */
   async function lookUp(request: IdempotentRequest): Promise<FoundCommand | undefined> {
     const now = clock()
-    const row = await find(pool, { id: commandId(request), now })
+    const row = await findCommand(pool, { id: commandId(request), now })
     if (!row) return undefined
     const secrets = secretsOf(row, request)
-    if (!row.requestMac.equals(secrets.mac(request.text))) throw keyReused()
-    if (!row.answer && row.expiresAt > now) throw inFlight()
-    return { row, secrets, answer: row.answer && secrets.open(row.answer) }
+    if (!row.requestMac.equals(secrets.mac(request.text))) throw keyReusedError()
+    if (!row.answer && row.expiresAt > now) throw inFlightError()
+    return { row, secrets, response: row.answer && secrets.open(row.answer) }
   }
 
-  /**
-   * Takes the command's lease, or returns the stored response. Of concurrent requests one gets the lease, the others
-   * 409.
-   */
+  /** Takes the command's lease, or returns the stored response. Throws 409 for all but one of concurrent requests. */
   async function acquire(request: IdempotentRequest): Promise<Attempt | StoredResponse> {
     const command = await lookUp(request)
-    if (command?.answer) return command.answer
+    if (command?.response) return command.response
     return command ? resumeCommand(commandId(request), command) : beginCommand(request)
   }
 
@@ -160,20 +157,20 @@ export function createIdempotency({
     const secrets = commandSecrets(keyring.current, { ...request, seed })
     const lease = { id: commandId(request), seed, owner: random(16) }
     const row = { masterKeyId: keyring.current.id, requestMac: secrets.mac(request.text) }
-    if (!(await begin(pool, { ...lease, ...row, now }))) throw inFlight()
+    if (!(await insertCommand(pool, { ...lease, ...row, now }))) throw inFlightError()
     return { lease, secrets, createdAt: now }
   }
 
   async function resumeCommand(id: Buffer, { row, secrets }: FoundCommand): Promise<Attempt> {
     const lease = { id, seed: row.seed, owner: random(16) }
-    if (!(await resume(pool, { ...lease, now: clock() }))) throw inFlight()
+    if (!(await takeLease(pool, { ...lease, now: clock() }))) throw inFlightError()
     return { lease, secrets, createdAt: row.createdAt }
   }
 
   return {
     async run(options, work) {
       const { reply } = options
-      const request = identify(options)
+      const request = identifyRequest(options)
       if (!request) return send(reply, serialize(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
       const acquired = await acquire(request)
@@ -181,10 +178,10 @@ export function createIdempotency({
       return send(reply, await runAttempt({ pool, random, logger }, acquired, work))
     },
     async replay(options) {
-      const request = identify(options)
+      const request = identifyRequest(options)
       const command = request && (await lookUp(request))
-      if (command?.answer) sendReplay(options.reply, command.answer)
-      return Boolean(command?.answer)
+      if (command?.response) sendReplay(options.reply, command.response)
+      return Boolean(command?.response)
     },
   }
 }
@@ -197,7 +194,7 @@ async function runAttempt(
   { lease, secrets, createdAt }: Attempt,
   work: Work,
 ): Promise<StoredResponse> {
-  // Best effort: the lease expires anyway, and an error here must not hide the first one from the caller.
+  // Best effort: the lease expires anyway, and a failure to release it must not hide the original error.
   const afterFailure = async (status: number) => {
     const end = status < 500 ? forgetCommand : releaseLease
     await end(pool, lease).catch((err) =>
@@ -216,10 +213,10 @@ async function runAttempt(
     return response
   }
   try {
-    const stored = await complete(pool, { ...lease, answer: secrets.seal(response, random) })
+    const stored = await storeResponse(pool, { ...lease, response: secrets.seal(response, random) })
     return stored ? secrets.open(stored) : response
   } catch (err) {
-    // The effect is durable: the caller gets the response, and a repeat finds the effect.
+    // The command took effect, so the caller gets the response. A repeat runs again and finds the effect.
     logger.warn({ err }, 'failed to store idempotent response')
     return response
   }
@@ -238,11 +235,11 @@ function sendReplay(reply: FastifyReply, response: StoredResponse): FastifyReply
   return send(reply.header('idempotent-replayed', 'true'), response)
 }
 
-interface IdempotentRequest extends CommandName {
+interface IdempotentRequest extends CommandKey {
   text: string
 }
 
-function identify({ request, scope, requester }: RunOptions): IdempotentRequest | undefined {
+function identifyRequest({ request, scope, requester }: RunOptions): IdempotentRequest | undefined {
   const key = idempotencyKeyOf(request)
   if (key === undefined) return undefined
   const text = JSON.stringify([requestText(request), requester])

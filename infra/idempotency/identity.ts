@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError, invalidField } from '../errors/errors.ts'
-import { sortedMembers } from '../text.ts'
+import { sortMembers } from '../text.ts'
 
 const headerName = 'Idempotency-Key'
 const details = { header_name: headerName }
 
-/** Returns the Idempotency-Key, or undefined without the header. 422 unless it is 1-255 printable ASCII characters. */
+/** Returns the Idempotency-Key, if any. Throws 422 unless it is 1-255 printable ASCII characters. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const value = headers['idempotency-key']
   if (value === undefined) return undefined
@@ -16,7 +16,7 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   )
 }
 
-export function keyReused(): ApiError {
+export function keyReusedError(): ApiError {
   const expected = 'the method, path and body that it first came with, or another key'
   return invalidField({ name: headerName, issue: 'reused', expected }, details)
 }
@@ -27,7 +27,7 @@ export function keyReused(): ApiError {
  */
 export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
   const content = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
-  return JSON.stringify([method, url.split('?', 1)[0], sortedMembers(content)])
+  return JSON.stringify([method, url.split('?', 1)[0], sortMembers(content)])
 }
 
 function isEmptyObject(value: unknown): boolean {
@@ -35,7 +35,7 @@ function isEmptyObject(value: unknown): boolean {
   return isObject && Object.keys(value).length === 0
 }
 
-export function inFlight(): ApiError {
+export function inFlightError(): ApiError {
   return new ApiError('request.conflict', {
     message: 'The first request with this Idempotency-Key is still under way.',
     details: { ...details, next_action: 'retry' },

@@ -4,20 +4,20 @@ import {
   column,
   insertInto,
   nullable,
+  overwrite,
   primaryKey,
   type RowOf,
-  replacing,
   table,
 } from '../postgres/table.ts'
 
 const hour = 60 * 60 * 1000
 
-/** Milliseconds after the first request with a key during which its response is replayed. */
+/** Time for which a response is replayed, from the first request with its key. */
 const retentionMs = 24 * hour
 
 /**
- * Lease of an attempt: longer than commands take, but short enough to retry soon after a process was killed. If a slow
- * command is taken over while it still runs, that does no harm: both attempts are the same command.
+ * Lease of an attempt: longer than commands take, but short enough to retry soon after a process was killed. Taking
+ * over a slow command while it still runs does no harm, because both attempts are the same command.
  */
 export const leaseMs = 9000
 
@@ -46,7 +46,7 @@ const commands = table(
 
 export const idempotencyMigrations: Migrations = { name: 'idempotency', create: ddlOf(commands) }
 
-/** The row of the request that first came with a key. */
+/** Row of the first request with a key. */
 export type StoredCommand = Pick<
   RowOf<typeof commands>,
   'masterKeyId' | 'requestMac' | 'seed' | 'createdAt' | 'expiresAt' | 'answer'
@@ -61,7 +61,7 @@ export interface CommandLease {
 }
 
 /** Inserts the command with a lease, or replaces an expired one. Returns false if an unexpired row exists. */
-export async function begin(
+export async function insertCommand(
   db: Db,
   {
     now,
@@ -72,7 +72,7 @@ export async function begin(
   const { text, values } = insertInto(commands, {
     columns: commands.columns,
     rows: [{ ...command, ...times, inDoubt: false, answer: null }],
-    conflict: `${replacing(commands)}
+    conflict: `${overwrite(commands)}
       where idempotency_keys.stored_until <= excluded.created_at and idempotency_keys.expires_at <= excluded.created_at`,
   })
   const { rowCount } = await db.query(text, values)
@@ -80,7 +80,7 @@ export async function begin(
 }
 
 /** Returns the command's row; undefined if there is none or it has expired. */
-export async function find(
+export async function findCommand(
   db: Db,
   { id, now }: { id: Buffer; now: number },
 ): Promise<StoredCommand | undefined> {
@@ -92,10 +92,8 @@ export async function find(
   return rows[0]
 }
 
-/**
- * Takes the lease of a command that is not running, and marks it in doubt. Returns false if another attempt was first.
- */
-export async function resume(
+/** Takes over a command that is not running, and marks it in doubt. Returns false if another attempt was faster. */
+export async function takeLease(
   db: Db,
   { id, seed, owner, now }: CommandLease & { now: number },
 ): Promise<boolean> {
@@ -108,17 +106,17 @@ export async function resume(
 }
 
 /**
- * Stores the response unless one is stored already, and returns the stored one: if the command was taken over while it
- * ran, the attempt that finished first wins. undefined if the row was deleted.
+ * Stores the response unless one is already stored, and returns the stored one: if the command was taken over while it
+ * ran, the attempt that finished first wins. Returns undefined if the row was deleted.
  */
-export async function complete(
+export async function storeResponse(
   db: Db,
-  { id, seed, answer }: CommandLease & { answer: Buffer },
+  { id, seed, response }: CommandLease & { response: Buffer },
 ): Promise<Buffer | undefined> {
   const { rows } = await db.query<{ answer: Buffer }>(
     `update tidegate.idempotency_keys set answer = coalesce(answer, $3), expires_at = 0
      where id = $1 and seed = $2 returning answer`,
-    [id, seed, answer],
+    [id, seed, response],
   )
   return rows[0]?.answer
 }
@@ -132,8 +130,8 @@ export async function releaseLease(db: Db, { id, owner }: CommandLease): Promise
 }
 
 /**
- * Deletes a refused command, which frees its key for a corrected request. A command in doubt is kept and only its lease
- * released: a new command could repeat the effect.
+ * Deletes a failed command, which frees its key for a corrected request. If the command is in doubt, only releases its
+ * lease, because a new command could repeat the effect.
  */
 export async function forgetCommand(db: Db, lease: CommandLease): Promise<void> {
   const { rowCount } = await db.query(

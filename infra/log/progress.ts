@@ -12,10 +12,10 @@ interface Progress {
  */
 export function progressOf({ stored, firsts, ends }: Progress) {
   const [storedOffsets, firstOffsets] = [offsetsOf(stored), offsetsOf(firsts)]
-  return ends.map(({ offset: end, ...place }) => {
-    const first = firstOffsets.get(partitionName(place)) ?? 0
-    const next = Math.max(first, storedOffsets.get(partitionName(place)) ?? 0)
-    return { place, first, next, end }
+  return ends.map(({ offset: end, ...topicPartition }) => {
+    const first = firstOffsets.get(partitionName(topicPartition)) ?? 0
+    const next = Math.max(first, storedOffsets.get(partitionName(topicPartition)) ?? 0)
+    return { topicPartition, first, next, end }
   })
 }
 

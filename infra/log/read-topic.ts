@@ -18,13 +18,13 @@ export interface ReadingOptions {
   isIncluded?: (at: TopicPartition) => boolean
   /** Gets each record once, in partition order. An error ends the reading. */
   handle: (batches: Batch[]) => Promise<void> | void
-  /** The caller stops at the end, so an empty range starts no consumer. Default: false. */
+  /** Set if the caller stops at the end. An empty range then starts no consumer. Default: false. */
   stopsAtEnd?: boolean
 }
 
 export interface TopicReader {
-  /** Resolves with the end positions at the call once all records before them are handled. */
-  atEnd: Promise<Position[]>
+  /** Resolves once all records up to the topic's end at the call are handled, with those end positions. */
+  reachedEnd: Promise<Position[]>
   stop(): Promise<void>
 }
 
@@ -38,15 +38,15 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   const nextOffsets = new Map<string, number>()
   const isAtEnd = () =>
     nonEmpty.every((end) => (nextOffsets.get(partitionName(end)) ?? 0) >= end.offset)
-  const { promise: atEnd, resolve, reject } = Promise.withResolvers<Position[]>()
-  atEnd.catch(() => {})
+  const { promise: reachedEnd, resolve, reject } = Promise.withResolvers<Position[]>()
+  reachedEnd.catch(() => {})
   if (isAtEnd()) resolve(includedEnds)
-  if (isAtEnd() && options.stopsAtEnd) return { atEnd, stop: async () => {} }
+  if (isAtEnd() && options.stopsAtEnd) return { reachedEnd, stop: async () => {} }
 
   let failed = false
   let consumerErrors = 0
 
-  // Drops records that were handled before: a consumer that reconnects, or gets its partitions again, starts over.
+  // A consumer that reconnects, or gets its partitions again, starts over, so drop records that were handled before.
   function dropHandled(batches: Batch[]): Batch[] {
     return batches
       .filter(isIncluded)
@@ -79,33 +79,33 @@ export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
     commitsOffsets: false,
     startOffset: async (_topic, partition) =>
       isIncluded({ topic, partition }) ? startOf(partition) : offsetIn(ends, partition),
-    // The consumer retries by itself: the first group of a new Kafka cluster waits for its coordinator.
+    // The consumer retries. Errors are expected on a new Kafka cluster, whose first group waits for a coordinator.
     onError(error) {
       consumerErrors += 1
       if (consumerErrors > maxConsumerErrors) reject(error)
     },
     handle: handleNew,
   })
-  return { atEnd, stop: () => consumer.stop() }
+  return { reachedEnd, stop: () => consumer.stop() }
 }
 
-// Consecutive errors, which take about half a minute with backoff.
+// Consecutive errors. With backoff, so many take about half a minute.
 const maxConsumerErrors = 10
 
 /** Reads the topic up to its end at the call, and returns the end. */
 export async function readTopicToEnd(options: ReadingOptions): Promise<Position[]> {
   const reader = await readTopic({ ...options, stopsAtEnd: true })
-  return reader.atEnd.finally(() => reader.stop())
+  return reader.reachedEnd.finally(() => reader.stop())
 }
 
-/** Returns the records at the positions, of which each partition may have one. Omits records that don't exist. */
+/** Returns the records at the positions, at most one per partition. Omits records that don't exist. */
 export async function readRecords(
   log: EventLog,
   topic: Topic,
-  at: Position[],
+  positions: Position[],
 ): Promise<LogRecord[]> {
-  const ends = at.length > 0 ? await log.endPositions(topic) : []
-  const existing = at.filter(({ partition, offset }) => offset < offsetIn(ends, partition))
+  const ends = positions.length > 0 ? await log.endPositions(topic) : []
+  const existing = positions.filter(({ partition, offset }) => offset < offsetIn(ends, partition))
   if (existing.length === 0) return []
   const partitions = new Set(existing.map(({ partition }) => partition))
   const offsets = new Map(existing.map(({ partition, offset }) => [partition, offset]))
@@ -124,7 +124,7 @@ export async function readRecords(
       if (offsets.size === 0) resolve()
     },
   })
-  await Promise.race([allRead, reader.atEnd]).finally(() => reader.stop())
+  await Promise.race([allRead, reader.reachedEnd]).finally(() => reader.stop())
   return results
 }
 

@@ -5,10 +5,10 @@ import { otlpSettings } from './settings.ts'
 
 const flushMs = 1000
 
-/** Returns how many milliseconds OTLP may add to a shutdown. */
+/** Returns the milliseconds that OTLP may add to a shutdown. */
 export const otlpStopMs = (config: Config): number => (otlpSettings(config) ? flushMs : 0)
 
-/** Starts OTLP export. undefined if it is not configured; then the OpenTelemetry SDK is not loaded. */
+/** Starts OTLP export. Returns undefined, without loading the OpenTelemetry SDK, if it is not configured. */
 export async function openOtlp(config: Config, logger: Logger): Promise<Otlp | undefined> {
   const settings = otlpSettings(config)
   if (!settings) return undefined

@@ -11,19 +11,19 @@ interface TracedWork {
 }
 
 interface WorkSpan {
-  /** This span as the parent of spans that follow from it. */
+  /** Header with this span as the parent, for work that it causes. */
   traceparent: string
-  set(attributes: SpanAttributes): void
-  fail(): void
+  setAttributes(attributes: SpanAttributes): void
+  markFailed(): void
 }
 
 export interface Tracing {
   /** Wraps the log so that its records propagate their trace. */
-  log<Guard>(log: EventLog<Guard>): EventLog<Guard>
-  /** Traces all requests. Call before adding routes. */
-  requests(app: FastifyInstance): void
+  wrapLog<Guard>(log: EventLog<Guard>): EventLog<Guard>
+  /** Adds hooks that trace all requests. Call before adding routes. */
+  traceRequests(app: FastifyInstance): void
   /** Runs an outgoing request in a client span. The trace is not propagated to the receiver. */
-  run<T>(options: TracedWork, work: (span: WorkSpan) => Promise<T>): Promise<T>
+  runInSpan<T>(options: TracedWork, work: (span: WorkSpan) => Promise<T>): Promise<T>
 }
 
 export interface Otlp {

@@ -11,7 +11,7 @@ const samplers = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const
-// Validated only if OTLP is on: an installation may set these variables for all its programs, with values for others.
+// Validated only if OTLP is on: an installation may set these variables for other programs too.
 const otlpConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: address,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address,

@@ -13,7 +13,7 @@ export interface NewSpan {
   attributes: Attributes
   /** Parent span as a `traceparent`; an unreadable one is ignored. */
   parent: string | undefined
-  /** A span without a parent joins the trace of this session; without either it starts a new trace. */
+  /** Session whose trace a span without a parent joins. Without either, the span starts a new trace. */
   sessionId?: string | undefined
   /** Epoch milliseconds. */
   startTime?: number
@@ -37,7 +37,7 @@ export function createSpans(options: Omit<TracerProviderOptions, 'idGenerator'>)
   const tracer = provider.getTracer('tidegate')
   return {
     start({ parent, sessionId: id, ...span }: NewSpan): Span {
-      // `generateTraceId` reads it during this call.
+      // startSpan calls `generateTraceId`, which reads `sessionId`.
       sessionId = id
       return tracer.startSpan(span.name, span, contextOf(parent))
     },

@@ -12,7 +12,7 @@ import {
   type Sampler,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
-import { type Logger, loggedError } from '../telemetry.ts'
+import { errorFields, type Logger } from '../telemetry.ts'
 import { withTimeout } from '../timing.ts'
 import type { Otlp, SpanAttributes, Tracing } from './port.ts'
 import type { OtlpSettings } from './settings.ts'
@@ -24,9 +24,8 @@ import { type RequestTrace, traceRequests } from './traced-requests.ts'
 const maxQueueSize = 8192
 
 /**
- * Starts the export of traces. It assembles the SDK's parts itself: `@opentelemetry/sdk-node` reads the environment
- * without validating it, while this program reports invalid settings by name. sdk-node would not shorten the code
- * either, because it supports neither spans of records nor trace ids derived from sessions.
+ * Starts the export of traces. It assembles the SDK itself, because `@opentelemetry/sdk-node` reads the environment
+ * without validating it, and supports neither spans of records nor trace ids derived from sessions.
  */
 export function startOtlp(
   settings: OtlpSettings,
@@ -62,7 +61,7 @@ function openSpans(settings: OtlpSettings, logger: Logger): Spans {
   })
 }
 
-// Logs the SDK's warnings that its queue is full, which it reports only here. `withFailureLog` logs the rest.
+// Logs the SDK's warnings that its queue is full, which only its diagnostic logger reports.
 function logDroppedSpans(logger: Logger): void {
   const ignore = () => {}
   const warn = (message: string) => logger.warn(message)
@@ -79,7 +78,7 @@ function withFailureLog(exporter: OTLPTraceExporter, logger: Logger): OTLPTraceE
       const fails = result.code !== ExportResultCode.SUCCESS
       if (fails && !isFailing)
         logger.warn(
-          { err: loggedError(result.error) },
+          { err: errorFields(result.error) },
           'failed to export OTLP traces; dropping them',
         )
       if (!fails && isFailing) logger.info('resumed exporting OTLP traces')
@@ -103,21 +102,21 @@ function samplerOf({ name, ratio }: OtlpSettings['sampler']): Sampler {
 function createTracing(spans: Spans, { acceptsParents }: OtlpSettings): Tracing {
   const requests = new AsyncLocalStorage<RequestTrace | undefined>()
   return {
-    log: (log) => traceLog(log, { spans, requests }),
-    requests: (app) => traceRequests(app, { spans, requests, acceptsParents }),
-    run: runInSpan(spans),
+    wrapLog: (log) => traceLog(log, { spans, requests }),
+    traceRequests: (app) => traceRequests(app, { spans, requests, acceptsParents }),
+    runInSpan: createSpanRunner(spans),
   }
 }
 
-function runInSpan(spans: Spans): Tracing['run'] {
+function createSpanRunner(spans: Spans): Tracing['runInSpan'] {
   return async (options, work) => {
     const span = spans.start({ ...options, kind: SpanKind.CLIENT })
-    const fail = () => void span.setStatus({ code: SpanStatusCode.ERROR })
-    const set = (attributes: SpanAttributes) => void span.setAttributes(attributes)
+    const markFailed = () => void span.setStatus({ code: SpanStatusCode.ERROR })
+    const setAttributes = (attributes: SpanAttributes) => void span.setAttributes(attributes)
     try {
-      return await work({ traceparent: traceparentOf(span), set, fail })
+      return await work({ traceparent: traceparentOf(span), setAttributes, markFailed })
     } catch (error) {
-      fail()
+      markFailed()
       throw error
     } finally {
       span.end()

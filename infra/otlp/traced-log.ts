@@ -6,35 +6,35 @@ import { type Spans, traceparentOf } from './spans.ts'
 import type { RequestTrace } from './traced-requests.ts'
 
 /**
- * Wraps the log with trace propagation. An appended record gets a `traceparent` header from its cause, the request that
- * appends it, or its session. Consumers process each record in its own span.
+ * Wraps the log with trace propagation. An appended record gets a `traceparent` header: that of its cause, of the
+ * request that appends it, or of its session. Consumers process each record in a span of its own.
  */
 export function traceLog<Guard>(
   log: EventLog<Guard>,
   { spans, requests }: { spans: Spans; requests: AsyncLocalStorage<RequestTrace | undefined> },
 ): EventLog<Guard> {
-  function withTrace<R extends KeyedRecord>(record: R, sends: Map<string, Span>): R {
-    const sessionId = sessionOf(record)
+  function withTrace<R extends KeyedRecord>(record: R, sendSpans: Map<string, Span>): R {
+    const sessionId = sessionIdOf(record)
     const parent = record.headers.traceparent ?? requests.getStore()?.traceparent(sessionId)
     const trace = parent ?? sessionId
     if (trace === undefined) return record
     const id = `${trace} ${record.topic}`
-    const span = sends.get(id) ?? spans.start({ ...sendOf(record), parent, sessionId })
-    sends.set(id, span)
+    const span = sendSpans.get(id) ?? spans.start({ ...sendSpanOf(record), parent, sessionId })
+    sendSpans.set(id, span)
     return withParent(record, span)
   }
 
   async function sendTraced<T>(
     send: (addTrace: <R extends KeyedRecord>(record: R) => R) => Promise<T>,
   ): Promise<T> {
-    const sends = new Map<string, Span>()
+    const sendSpans = new Map<string, Span>()
     try {
-      return await send((record) => withTrace(record, sends))
+      return await send((record) => withTrace(record, sendSpans))
     } catch (error) {
-      for (const span of sends.values()) span.setStatus({ code: SpanStatusCode.ERROR })
+      for (const span of sendSpans.values()) span.setStatus({ code: SpanStatusCode.ERROR })
       throw error
     } finally {
-      for (const span of sends.values()) span.end()
+      for (const span of sendSpans.values()) span.end()
     }
   }
 
@@ -48,23 +48,20 @@ export function traceLog<Guard>(
       ...batch,
       records: batch.records.map((record) => startProcessing(record, options, spans)),
     }))
-    // Runs outside of any request: an append of this process may have woken the consumer, but it is not part of that
-    // request.
+    // Runs outside of any request: an append may have woken the consumer, but consuming is not part of its request.
     const positions = await requests.run(undefined, () => options.handle(traced))
     const failed = (positions ?? []).filter((position) => position.failed)
     for (const { batch, spans } of running) {
       const isFailed = failed.some(
         ({ topic, partition }) => topic === batch.topic && partition === batch.partition,
       )
-      // Drops the spans of a failed batch: its retry creates new ones, and a stuck partition must not export spans each
-      // time.
+      // Drops the spans of a failed batch: each retry creates new ones, and a stuck partition must not export them all.
       if (!isFailed) for (const span of spans) span.end()
     }
     return positions
   }
 
-  // Starts the record's span, adds it to `started`, and returns the record with the span as parent of what follows from
-  // it.
+  // Starts the record's span, adds it to `started`, and returns the record with the span's `traceparent`.
   function startProcessing(
     record: LogRecord,
     { group, types }: ConsumeOptions,
@@ -73,7 +70,7 @@ export function traceLog<Guard>(
     const { traceparent: parent, event_type = '' } = record.headers
     if (parent === undefined || !parseTraceParent(parent) || isOld(record)) return record
     if (types && !types.has(event_type)) return record
-    const span = spans.start({ ...processOf(record, group), parent })
+    const span = spans.start({ ...processSpanOf(record, group), parent })
     if (!span.isRecording()) return record
     started.push(span)
     return withParent(record, span)
@@ -94,19 +91,19 @@ export function traceLog<Guard>(
 const maxAgeMs = 60 * 60 * 1000
 const isOld = ({ timestamp }: LogRecord): boolean => Date.now() - timestamp > maxAgeMs
 
-const sessionOf = ({ key }: KeyedRecord) => (key.startsWith('sid_') ? key : undefined)
+const sessionIdOf = ({ key }: KeyedRecord) => (key.startsWith('sid_') ? key : undefined)
 
 function withParent<R extends KeyedRecord>(record: R, span: Span): R {
   return { ...record, headers: { ...record.headers, traceparent: traceparentOf(span) } }
 }
 
-const sendOf = (record: KeyedRecord) => ({
+const sendSpanOf = (record: KeyedRecord) => ({
   name: `send ${record.topic}`,
   kind: SpanKind.PRODUCER,
   attributes: { ...attributesOf(record), 'messaging.operation.type': 'send' },
 })
 
-const processOf = (record: LogRecord, group: string) => ({
+const processSpanOf = (record: LogRecord, group: string) => ({
   name: `process ${record.topic} by ${group}`,
   kind: SpanKind.CONSUMER,
   attributes: {
@@ -118,7 +115,7 @@ const processOf = (record: LogRecord, group: string) => ({
   },
 })
 
-// Contains only names and ids: nothing that a person typed, and no IP address.
+// Contains only names and ids, no IP address or anything that a person typed.
 function attributesOf({ topic, key, headers }: KeyedRecord) {
   const { event_id, event_type, organization_id, environment } = headers
   return {

@@ -3,7 +3,7 @@ import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Spans, traceparentOf } from './spans.ts'
 
-/** The span of a request, started on first use, because an appended record may determine its trace. */
+/** The span of a request. Starts on first use, because an appended record may determine its trace. */
 export interface RequestTrace {
   /** Returns the span's `traceparent`. The first call's `sessionId` determines the trace. */
   traceparent(sessionId?: string): string
@@ -16,6 +16,7 @@ interface TracedRequestsParts {
   acceptsParents: boolean
 }
 
+/** Adds hooks that trace all requests but probes and preflights. */
 export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts): void {
   const traces = new WeakMap<FastifyRequest, RequestTrace>()
   app.addHook('onRequest', (request, reply, done) => {
@@ -29,14 +30,14 @@ export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts):
   )
 
   function startTrace(request: FastifyRequest, reply: FastifyReply): void {
-    const trace = requestTrace(request, parts)
+    const trace = createRequestTrace(request, parts)
     traces.set(request, trace)
     // Uses `close`, because onResponse does not run if the client disconnects.
     reply.raw.once('close', () => trace.end(reply))
   }
 }
 
-function requestTrace(
+function createRequestTrace(
   request: FastifyRequest,
   { spans, acceptsParents }: TracedRequestsParts,
 ): RequestTrace {

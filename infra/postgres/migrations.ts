@@ -8,13 +8,13 @@ import type { Table } from './table.ts'
  */
 export interface Migrations {
   name: string
-  /** Created if missing. Default `tidegate`. */
+  /** Schema of the tables, created if missing. Default `tidegate`. */
   schema?: string
-  /** Creates the current tables. It is version 1, and all that an empty database needs. */
+  /** SQL that creates the current tables. It is version 1, and all that an empty database needs. */
   create: string
   /**
-   * Steps from each version to the next; the first one leads from 1 to 2. Change `create` to the same result. A step
-   * must only add, so that processes of the previous release keep working. Never change a released step.
+   * SQL of the steps from each version to the next; the first one leads from 1 to 2. Change `create` to the same
+   * result. A step must only add, so that processes of the previous release keep working. Never change a released step.
    */
   changes?: string[]
 }
@@ -23,12 +23,12 @@ export const ddlOf = (...tables: Pick<Table<never>, 'ddl'>[]): string =>
   tables.map(({ ddl }) => ddl).join('')
 
 /**
- * Migrates each set of tables to its newest version. Any number of processes may call it at once. If nothing is left to
- * do, it locks no table in use, and needs no privilege to create tables.
+ * Migrates each set of tables to its newest version. Any number of processes may call it at once. Without pending steps
+ * it locks no table in use, and needs no privilege to create tables.
  */
 export async function runMigrations(tx: Tx, sets: Migrations[]): Promise<void> {
   await tx.query('select pg_advisory_xact_lock($1)', [lockKey('tidegate:migrations')])
-  await refuseUnreleased(tx)
+  await refusePreRelease(tx)
   for (const migrations of sets) {
     const steps = stepsAfter(await currentVersion(tx, migrations), migrations)
     if (steps.length === 0) continue
@@ -41,8 +41,8 @@ export async function runMigrations(tx: Tx, sets: Migrations[]): Promise<void> {
 }
 
 /**
- * Returns the steps that a database at this version lacks; 0 = no tables yet. A newer version than this program's lacks
- * none: steps only add, so the previous release still starts after a rollback.
+ * Returns the steps that a database at this version lacks (0 = no tables yet). For a version newer than this program's
+ * it returns none: steps only add, so the previous release still starts after a rollback.
  */
 function stepsAfter(version: number, migrations: Migrations): string[] {
   const { create, changes = [] } = migrations
@@ -60,10 +60,8 @@ class MissingCreatePrivilege extends Error {
   }
 }
 
-/**
- * Thrown for a database of a pre-release. Schema ids restarted at the first release, so its events would be misread.
- */
-export class UnreleasedTables extends Error {
+/** Thrown for a database of a pre-release, whose events would be misread: schema ids restarted with 0.1.0. */
+export class PreReleaseTables extends Error {
   constructor() {
     super(
       'The database and its log were created before 0.1.0, and no release can read their events: ' +
@@ -73,24 +71,24 @@ export class UnreleasedTables extends Error {
 }
 
 // Pre-releases stored a hash of each set of tables in `table_sets`, instead of a version.
-async function refuseUnreleased(tx: Tx): Promise<void> {
+async function refusePreRelease(tx: Tx): Promise<void> {
   const { rows } = await tx.query<{ is_there: boolean }>(
     `select to_regclass('tidegate.table_sets') is not null as is_there`,
   )
-  if (rows[0]?.is_there) throw new UnreleasedTables()
+  if (rows[0]?.is_there) throw new PreReleaseTables()
 }
 
-const registryOf = ({ schema = 'tidegate' }: Migrations) => `${schema}.schema_migrations`
+const versionTableOf = ({ schema = 'tidegate' }: Migrations) => `${schema}.schema_migrations`
 
 async function currentVersion(tx: Tx, migrations: Migrations): Promise<number> {
-  const registry = registryOf(migrations)
+  const versionTable = versionTableOf(migrations)
   const lookup = await tx.query<{ is_there: boolean }>(
     'select to_regclass($1) is not null as is_there',
-    [registry],
+    [versionTable],
   )
   if (!lookup.rows[0]?.is_there) return 0
   const { rows } = await tx.query<{ number: number }>(
-    `select number from ${registry} where name = $1`,
+    `select number from ${versionTable} where name = $1`,
     [migrations.name],
   )
   return rows[0]?.number ?? 0
@@ -98,13 +96,13 @@ async function currentVersion(tx: Tx, migrations: Migrations): Promise<number> {
 
 async function runSteps(tx: Tx, migrations: Migrations, steps: string[]): Promise<void> {
   const { name, schema = 'tidegate', changes = [] } = migrations
-  const registry = registryOf(migrations)
+  const versionTable = versionTableOf(migrations)
   await tx.query(`set local client_min_messages = warning;
     create schema if not exists ${schema};
-    create table if not exists ${registry} (name text primary key, number integer not null)`)
+    create table if not exists ${versionTable} (name text primary key, number integer not null)`)
   for (const step of steps) await tx.query(step)
   await tx.query(
-    `insert into ${registry} values ($1, $2) on conflict (name) do update set number = excluded.number`,
+    `insert into ${versionTable} values ($1, $2) on conflict (name) do update set number = excluded.number`,
     [name, 1 + changes.length],
   )
 }

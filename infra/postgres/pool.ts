@@ -12,7 +12,7 @@ export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> 
   applicationName?: string
 }
 
-/** Creates a connection pool. A lost connection only fails the query that is using it, or the next one that does. */
+/** Creates a connection pool. A lost connection fails only the query that is using it, or the next one that does. */
 export function createPool({
   max = 10,
   applicationName = 'tidegate',
@@ -27,30 +27,30 @@ export function createPool({
   return pool
 }
 
-/** Runs `work` in a transaction: commits its result, rolls back if it throws. */
+/** Runs `work` in a transaction, which is committed if it resolves and rolled back if it rejects. */
 export function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return shortTransaction(pool, {
-    first: [],
+  return pipelinedTransaction(pool, {
+    openingStatements: [],
     work: async (tx) => ({ result: await work(tx), writes: [] }),
   })
 }
 
-export interface ShortTransaction<T> {
+export interface PipelinedTransaction<T> {
   /** Statements that are sent together with `begin`. */
-  first: Statement[]
-  /** Gets the rows of each first statement, and returns the writes to send together with the commit. */
+  openingStatements: Statement[]
+  /** Gets the rows of each opening statement. Returns the writes to send together with the commit. */
   work: (tx: Tx, rows: Rows[]) => Promise<{ result: T; writes: Cte[] }>
 }
 
-/** Runs a transaction in as few round trips as possible. */
-export async function shortTransaction<T>(
+/** Runs a transaction in as few round trips as possible, by pipelining its first and last statements. */
+export async function pipelinedTransaction<T>(
   pool: pg.Pool,
-  { first, work }: ShortTransaction<T>,
+  { openingStatements, work }: PipelinedTransaction<T>,
 ): Promise<T> {
   const tx = await pool.connect()
   let broken = false
   try {
-    const [, ...rows] = await queryAll(tx, 'begin', ...first)
+    const [, ...rows] = await queryAll(tx, 'begin', ...openingStatements)
     const { result, writes } = await work(tx, rows)
     await runAndEnd(tx, writes, ['commit'])
     return result
@@ -77,9 +77,9 @@ export async function queryAll<R extends pg.QueryResultRow = Rows[number]>(
   return (await Promise.all(results)).map(({ rows }) => rows)
 }
 
-/** Rolls back after `error`. Returns false if that failed or makes no sense, so that the connection must be dropped. */
+/** Rolls back after `error`. Returns false if the connection must be dropped instead. */
 export async function tryRollback(tx: Tx, error: unknown): Promise<boolean> {
-  // Behind a query that timed out, a rollback would only time out too.
+  // After a query that timed out, a rollback on the same connection would time out too.
   if (isConnectionError(error)) return false
   return tx.query('rollback').then(
     () => true,
@@ -101,7 +101,7 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /** Returns true for a TLS error about the certificate: an unknown authority, or another host name. */
-export function isRefusedCertificate(error: unknown): boolean {
+export function isCertificateError(error: unknown): boolean {
   return /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|CERT_|ERR_TLS_CERT)/.test(systemCode(error) ?? '')
 }
 
@@ -122,7 +122,7 @@ export interface ConnectionOptions {
 }
 
 /** Settings of read-only connections. */
-export const readOnly = { default_transaction_read_only: 'on' }
+export const readOnlySettings = { default_transaction_read_only: 'on' }
 
 const connectTimeoutMs = 5000
 
@@ -134,7 +134,7 @@ const keepalives = {
   tcp_user_timeout: 10_000,
 }
 
-/** A setting of every connection. A connection pooler drops it, which `refusePooler` detects. */
+/** A setting of every connection, which a connection pooler drops. `refusePooler` checks it. */
 export const markerSetting = 'tidegate.connection'
 
 export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
@@ -155,7 +155,7 @@ export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
 /** Throws for a URL that the driver can't parse, or that names a file it can't read. */
 export function checkDatabaseUrl(url: string): void {
   const { port } = new pg.Client(connectionConfig({ url, applicationName: 'tidegate' }))
-  // The driver would hang.
+  // Connecting to such a port would hang.
   if (!(port >= 1 && port <= 65535)) throw new Error('its port must be 1–65535')
 }
 

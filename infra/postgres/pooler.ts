@@ -3,8 +3,8 @@ import { errorMessage, systemCode } from '../thrown.ts'
 import { markerSetting } from './pool.ts'
 
 /**
- * Thrown if session settings are lost, and with them notifications, locks and timeouts. Every mode of a pooler drops
- * session state, so no setting makes one work.
+ * Thrown if the connections lose session state: settings, notifications, locks and timeouts. Every mode of a pooler
+ * loses it, so no setting makes one work.
  */
 class BehindPooler extends Error {
   constructor(options: ErrorOptions) {
@@ -27,6 +27,6 @@ export async function refusePooler(pool: pg.Pool): Promise<void> {
   if (rows[0]?.value !== 'own') throw new BehindPooler({})
 }
 
-// PgBouncer rejects startup parameters as a protocol violation.
+// PgBouncer rejects unknown startup parameters as a protocol violation.
 const isRefusedSetting = (error: unknown) =>
   systemCode(error) === '08P01' && /parameter/.test(errorMessage(error))

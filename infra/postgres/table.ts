@@ -13,7 +13,7 @@ export interface ColumnDefinition<T> {
   /** The column's Postgres type if it isn't an element type. */
   cast?: string
   constraint: string
-  /** Returns the SQL to select it: pg returns bigints as text, and JSON in a text column as text. */
+  /** Returns the SQL to select the column. Needed for a bigint or JSON, which pg would return as text. */
   read?(sql: string): string
   name?: string
   write(value: T): Element
@@ -80,9 +80,9 @@ export const column = {
   }),
 }
 
-/** Adds a filter to a text column with external input, which may contain NUL: Postgres can't store it. */
+/** Allows external input in a text column: NUL, which Postgres can't store, is replaced. */
 export function untrustedText(text: ColumnDefinition<string>): ColumnDefinition<string> {
-  return { ...text, write: storable }
+  return { ...text, write: replaceNul }
 }
 
 export function nullable<T>(column: ColumnDefinition<T>): ColumnDefinition<T | null> {
@@ -106,13 +106,13 @@ export function constrained<T>(column: ColumnDefinition<T>, sql: string): Column
 export interface Table<R> {
   name: string
   ddl: string
+  /** The key columns, and all columns, separated by commas. */
   key: string
-  /** The column names, separated by commas. */
   names: string
   columns: Column<R>[]
   columnsOf<F extends keyof R>(...fields: F[]): Column<Pick<R, F>>[]
   columnsWithout<F extends keyof R>(...fields: F[]): Column<Pick<R, Exclude<keyof R, F>>>[]
-  /** Returns the select list for all fields, or for the given ones, of the table with this alias. */
+  /** Returns the select list of these fields (default: all), for the table with this alias. */
   select(alias: string, ...fields: (keyof R)[]): string
   selectWithout(alias: string, ...fields: (keyof R)[]): string
 }
@@ -121,11 +121,11 @@ export type RowOf<T> = T extends Table<infer R> ? R : never
 
 export interface TableOptions<R> {
   key?: (keyof R & string)[]
-  /** A generated column: its definition, and the field whose column it follows. */
+  /** A generated column: its definition, and the field after whose column it is placed. */
   generated?: { after: keyof R; ddl: string }
   /** Skips the write-ahead log. A crash of Postgres empties the table. */
   unlogged?: boolean
-  /** Columns to send in one array (`Column.isPacked`): those with short values in a wide table. */
+  /** Columns to send in one array (`Column.isPacked`). Set for short values in a wide table. */
   packed?: (keyof R)[]
   /** Storage parameters, such as `fillfactor = 70`. */
   storage?: string
@@ -148,7 +148,7 @@ export function table<R extends object>(
     return generated?.after === field ? [line, generated.ddl] : [line]
   }
 
-  function selected(alias: string, field: keyof R): string {
+  function selectItem(alias: string, field: keyof R): string {
     const { read = (sql) => sql } = definitions[field]
     return `${read(`${alias}.${columnName(field)}`)} as "${String(field)}"`
   }
@@ -158,7 +158,7 @@ export function table<R extends object>(
     type: definitions[field].type,
     cast: definitions[field].cast,
     isPacked: packed.includes(field),
-    of: (row) => definitions[field].write(row[field]),
+    encode: (row) => definitions[field].write(row[field]),
   })
 
   const keys =
@@ -167,13 +167,13 @@ export function table<R extends object>(
     ...fields.flatMap(ddlOf),
     ...(key ? [`primary key (${key.map(columnName).join(', ')})`] : []),
   ]
-  function without<F extends keyof R>(excluded: F[]) {
-    const excludedSet = new Set<keyof R>(excluded)
-    return fields.filter((field): field is Exclude<typeof field, F> => !excludedSet.has(field))
+  function fieldsWithout<F extends keyof R>(excluded: F[]) {
+    const excludedFields = new Set<keyof R>(excluded)
+    return fields.filter((field): field is Exclude<typeof field, F> => !excludedFields.has(field))
   }
 
   const select = (alias: string, selection: (keyof R)[]) =>
-    selection.map((field) => selected(alias, field)).join(', ')
+    selection.map((field) => selectItem(alias, field)).join(', ')
   return {
     name,
     ddl: tableDdl(name, lines, options),
@@ -181,9 +181,9 @@ export function table<R extends object>(
     names: fields.map(columnName).join(', '),
     columns: fields.map(columnFor),
     columnsOf: (...selection) => selection.map(columnFor),
-    columnsWithout: (...excluded) => without(excluded).map(columnFor),
+    columnsWithout: (...excluded) => fieldsWithout(excluded).map(columnFor),
     select: (alias, ...selection) => select(alias, selection.length > 0 ? selection : fields),
-    selectWithout: (alias, ...excluded) => select(alias, without(excluded)),
+    selectWithout: (alias, ...excluded) => select(alias, fieldsWithout(excluded)),
   }
 }
 
@@ -211,13 +211,13 @@ export function saveRows<R>(table: Table<R>, rows: R[]): Cte[] {
     as: `save_${identifier(table)}`,
     columns,
     rows,
-    conflict: replacing(table),
+    conflict: overwrite(table),
   })
 }
 
 /**
- * Returns the statement that inserts rows whose key is new. With `areNew`, the caller guarantees that all are, which
- * saves Postgres the conflict check: a fifth of the time.
+ * Returns the statement that inserts rows and ignores those whose key exists. With `areNew` the caller guarantees that
+ * none exists, which saves the conflict check: a fifth of the time.
  */
 export function insertRows<R>(table: Table<R>, rows: R[], { areNew = false } = {}): Cte[] {
   const { columns } = table
@@ -226,7 +226,7 @@ export function insertRows<R>(table: Table<R>, rows: R[], { areNew = false } = {
 }
 
 /** Returns the `on conflict` clause that replaces all columns of a row with the same key. */
-export function replacing({ key, columns }: Pick<Table<never>, 'key' | 'columns'>): string {
+export function overwrite({ key, columns }: Pick<Table<never>, 'key' | 'columns'>): string {
   const replaced = columns.filter(({ name }) => !key.split(', ').includes(name))
   return `on conflict (${key}) do update set ${replaced.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`
 }
@@ -238,9 +238,9 @@ type TableName = Pick<Table<never>, 'name' | 'key'>
 interface Insert<R> {
   columns: Column<R>[]
   rows: R[]
-  /** The end of the statement: `on conflict ...`, `returning ...`. */
+  /** The clauses after the rows: `on conflict ...`, `returning ...`. */
   conflict?: string
-  /** Writes in key order, because statements that lock the same rows in different orders can deadlock. */
+  /** Writes in key order: statements that lock the same rows in different orders can deadlock. */
   ordered?: boolean
 }
 
@@ -249,7 +249,7 @@ export function writeRows<R>(
   table: TableName,
   { as, ...insert }: Insert<R> & { as: string },
 ): Cte[] {
-  return insert.rows.length === 0 ? [] : [{ as, at: (first) => insertInto(table, insert, first) }]
+  return insert.rows.length === 0 ? [] : [{ as, sql: (first) => insertInto(table, insert, first) }]
 }
 
 /** Returns an `insert` with one array parameter per column. */
@@ -264,6 +264,7 @@ export function insertInto<R>(
   return { text: `insert into ${name} (${names}) select * from ${from} ${conflict}`, values }
 }
 
+/** Returns the rows whose key is one of `ids`, by id. */
 export async function loadRows<K extends string, R extends Record<K, string>>(
   db: Db,
   table: Table<R>,
@@ -279,20 +280,20 @@ export async function loadRows<K extends string, R extends Record<K, string>>(
 }
 
 /** Replaces NUL, which Postgres can't store in text. */
-export function storable(text: string): string {
+export function replaceNul(text: string): string {
   return text.replaceAll('\0', '\ufffd')
 }
 
 /** Normalizes texts for search: NFC and lower case by JavaScript's rules, because Postgres's depend on the locale. */
-export function searchable(...parts: (string | null)[]): string {
-  return storable(parts.map((part) => part ?? '').join('\n'))
+export function normalizeForSearch(...parts: (string | null)[]): string {
+  return replaceNul(parts.map((part) => part ?? '').join('\n'))
     .normalize('NFC')
     .toLowerCase()
 }
 
-/** Returns a LIKE pattern for "contains the text", with its wildcards escaped. */
+/** Returns a LIKE pattern for texts that contain this one, with its wildcards escaped. */
 export function containsPattern(text: string): string {
-  return `%${searchable(text).replace(/[\\%_]/g, '\\$&')}%`
+  return `%${normalizeForSearch(text).replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** Returns true for a search that can't match: stored texts have no NUL, and line feeds only separate them. */

@@ -1,18 +1,17 @@
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import { isPublicAddressInFull } from '../ip/network.ts'
+import { isCanonicalPublicAddress } from '../ip/network.ts'
 
 const maxCharacters = 2000
 
 /**
  * Returns what is wrong with a receiver's URL, as a sentence; undefined if it is valid. Catches typos and URLs that
- * could never work. The addresses of the host are checked when a delivery is sent, because they may change (DNS
- * rebinding).
+ * could never work. The host's addresses are checked when a delivery is sent, because they may change (DNS rebinding).
  */
 export function webhookUrlProblem(text: string, rules: AddressRules): string | undefined {
   if (text.length > maxCharacters) return `The URL is longer than ${maxCharacters} characters.`
-  // The parser drops or replaces these, so people and the parser would read different URLs.
+  // The parser drops or replaces these characters, so it would see another URL than people do.
   if (/[\s\\\p{Cc}]/u.test(text)) return 'The URL contains white space or a backslash.'
   const url = URL.parse(text)
   if (!url) return 'This is not an absolute URL.'
@@ -20,13 +19,13 @@ export function webhookUrlProblem(text: string, rules: AddressRules): string | u
 }
 
 function formProblem(url: URL, rules: AddressRules): string | undefined {
-  const schemes = rules.hasExceptions ? ['https:', 'http:'] : ['https:']
+  const schemes = rules.hasAllowedNetworks ? ['https:', 'http:'] : ['https:']
   if (!schemes.includes(url.protocol)) return 'The URL must begin with https://.'
   if (url.href.length > maxCharacters)
     return `The encoded URL is longer than ${maxCharacters} characters.`
   if (url.username || url.password) return 'The URL must not contain a user name or a password.'
   if (url.href.includes('#')) return 'The URL must not have a fragment (#).'
-  // Servers of other protocols listen below 1024 and might take parts of an HTTP request for commands.
+  // Servers of other protocols listen below 1024 and might run parts of an HTTP request as commands.
   const isAllowedPort = ['', '80', '443'].includes(url.port) || Number(url.port) >= 1024
   return isAllowedPort ? undefined : 'The port must be 80, 443, or 1024 and above.'
 }
@@ -34,14 +33,16 @@ function formProblem(url: URL, rules: AddressRules): string | undefined {
 function hostProblem(url: URL, rules: AddressRules): string | undefined {
   const host = hostOf(url)
   if (isIP(host))
-    return rules.isException(host) ? undefined : 'The host must be a name, not an IP address.'
+    return rules.isInAllowedNetwork(host)
+      ? undefined
+      : 'The host must be a name, not an IP address.'
   if (isLocalhost(host)) {
-    const isAllowed = loopback.some((ip) => rules.isException(ip))
+    const isAllowed = loopback.some((ip) => rules.isInAllowedNetwork(ip))
     return isAllowed ? undefined : 'The host is this machine, to which webhooks are not sent.'
   }
   const labels = host.split('.')
   if (labels.includes('') || host.length > 253) return 'The host is not a valid name.'
-  if (rules.hasExceptions) return undefined
+  if (rules.hasAllowedNetworks) return undefined
   const isInternal =
     labels.length === 1 || internalNames.some((name) => `.${host}`.endsWith(`.${name}`))
   return isInternal ? 'The host is not a name on the public internet.' : undefined
@@ -66,39 +67,39 @@ export function hostOf({ hostname: host }: { hostname: string }): string {
 
 /** Rules for addresses in canonical notation. Both functions return false for other text, such as `127.1`. */
 export interface AddressRules {
-  hasExceptions: boolean
+  hasAllowedNetworks: boolean
   isAllowed(ip: string): boolean
   /** Returns true for an address in WEBHOOK_ALLOWED_NETWORKS. */
-  isException(ip: string): boolean
+  isInAllowedNetwork(ip: string): boolean
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-// A public address that, inside Azure, reaches the virtual machine's host and its certificates.
+// A public address that, inside Azure, reaches the virtual machine's host and exposes certificates.
 const azureHost = '168.63.129.16'
 
 /**
- * Creates rules that allow public addresses and `allowedNetworks`. Throws if one of those is not a CIDR. Refuses the
- * machine's own public addresses, because local services often trust connections that did not pass the firewall.
+ * Creates rules that allow public addresses and `allowedNetworks`, but not the machine's own public addresses: local
+ * services often trust connections that did not pass the firewall. Throws if a network is not a CIDR.
  */
 export function createAddressRules(
   allowedNetworks: string[],
   ownAddresses: () => string[] = machineAddresses,
 ): AddressRules {
-  const exceptions = allowedNetworks.map((network) => rangeOf(ipaddr.parseCIDR(network)))
-  function isException(ip: string): boolean {
+  const networks = allowedNetworks.map((network) => rangeOf(ipaddr.parseCIDR(network)))
+  function isInAllowedNetwork(ip: string): boolean {
     const address = addressOf(ip)
     return (
       address !== undefined &&
-      exceptions.some(([base, bits]) => address.kind() === base.kind() && address.match(base, bits))
+      networks.some(([base, bits]) => address.kind() === base.kind() && address.match(base, bits))
     )
   }
   return {
-    hasExceptions: exceptions.length > 0,
-    isException,
+    hasAllowedNetworks: networks.length > 0,
+    isInAllowedNetwork,
     isAllowed: (ip) =>
-      isException(ip) ||
-      (isPublicAddressInFull(ip) && ip !== azureHost && !ownAddresses().includes(ip)),
+      isInAllowedNetwork(ip) ||
+      (isCanonicalPublicAddress(ip) && ip !== azureHost && !ownAddresses().includes(ip)),
   }
 }
 
@@ -111,7 +112,7 @@ function addressOf(ip: string): Address | undefined {
   return ipaddr.process(ip)
 }
 
-// Converts IPv4-mapped networks as addresses are: `::ffff:10.0.0.0/104` becomes 10.0.0.0/8.
+// Converts IPv4-mapped networks like addresses: `::ffff:10.0.0.0/104` becomes 10.0.0.0/8.
 function rangeOf([base, bits]: [Address, number]): [Address, number] {
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96
   return isMapped ? [base.toIPv4Address(), bits - 96] : [base, bits]

@@ -5,8 +5,8 @@ import { DeliveryFailure, exchangeFailure, type FailureReason } from './failures
 export interface WebhookClientOptions extends ConnectorOptions {
   /** Milliseconds from the DNS lookup to the last byte of the response. */
   timeoutMs?: number
-  /** Milliseconds after which a connection is not reused; the next one resolves and checks the address again. */
-  connectionMs?: number
+  /** Age from which a connection is not reused; the next one resolves and checks the address again. */
+  maxConnectionAgeMs?: number
 }
 
 interface GetOptions {
@@ -23,27 +23,27 @@ export interface PostOptions extends GetOptions {
   canSend?: () => boolean
 }
 
-interface PostResponse {
+interface ReceivedResponse {
   kind: 'response'
   status: number
   retryAfter: string | undefined
-  /** The first `maxBytes` at most. */
+  /** At most the first `maxBytes` (default 64 KiB). */
   body: Buffer
 }
 
-interface PostFailure {
+interface RequestFailure {
   kind: 'failure'
   reason: FailureReason
   message: string
 }
 
-export type PostOutcome = (PostResponse | PostFailure) & { durationMs: number }
+export type RequestOutcome = (ReceivedResponse | RequestFailure) & { durationMs: number }
 
 export interface WebhookClient {
   /** Sends a POST. Never rejects. */
-  post(options: PostOptions): Promise<PostOutcome>
+  post(options: PostOptions): Promise<RequestOutcome>
   /** Sends a GET. Never rejects. */
-  get(options: GetOptions): Promise<PostOutcome>
+  get(options: GetOptions): Promise<RequestOutcome>
   /** Closes all connections. Requests in flight fail with `reset`, which must not be blamed on their receivers. */
   close(): Promise<void>
 }
@@ -61,31 +61,31 @@ const maxBodyBytes = 64 * 1024
  * because slow requests of one endpoint would then delay another one at the same host.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
-  const { timeoutMs = 15_000, connectionMs = 60_000 } = options
+  const { timeoutMs = 15_000, maxConnectionAgeMs = 60_000 } = options
   const agent = new Agent({
     connect: createConnector(options),
     allowH2: false,
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
-    clientTtl: connectionMs,
+    clientTtl: maxConnectionAgeMs,
     // `timeoutMs` limits the entire request.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
-  async function timed(request: Exchange): Promise<PostOutcome> {
+  async function send(request: Exchange): Promise<RequestOutcome> {
     const started = performance.now()
     const outcome = await exchange(agent, request).catch(toFailure)
     return { ...outcome, durationMs: Math.round(performance.now() - started) }
   }
   return {
-    post: (request) => timed({ timeoutMs, ...request, method: 'POST' }),
-    get: (request) => timed({ timeoutMs, ...request, method: 'GET' }),
+    post: (request) => send({ timeoutMs, ...request, method: 'POST' }),
+    get: (request) => send({ timeoutMs, ...request, method: 'GET' }),
     close: () => agent.destroy(),
   }
 }
 
-function toFailure(error: unknown): PostFailure {
+function toFailure(error: unknown): RequestFailure {
   const { reason, message } = exchangeFailure(error, { hasHead: false })
   return { kind: 'failure', reason, message }
 }
@@ -93,24 +93,24 @@ function toFailure(error: unknown): PostFailure {
 type Exchange = GetOptions &
   Partial<Pick<PostOptions, 'body' | 'canSend'>> & { method: 'GET' | 'POST'; timeoutMs: number }
 
-// Rejects with DeliveryFailure. The timeout also covers the time before the connection, for which undici would wait.
+// Rejects with DeliveryFailure. undici's own timeouts would not cover the time until a connection exists.
 async function exchange(
   agent: Agent,
   { url, timeoutMs, maxBytes, canSend, ...request }: Exchange,
-): Promise<PostResponse> {
+): Promise<ReceivedResponse> {
   const { origin, pathname, search } = receiverOf(url)
-  const { handler, response, fail } = createResponse(maxBytes ?? maxBodyBytes, canSend)
-  const expire = () => fail(new DeliveryFailure('timeout', 'The receiver did not answer in time.'))
+  const { handler, response, fail } = createResponseHandler(maxBytes ?? maxBodyBytes, canSend)
+  const expire = () => fail(new DeliveryFailure('timeout', 'The receiver did not respond in time.'))
   const timer = setTimeout(expire, timeoutMs)
   agent.dispatch({ origin, path: pathname + search, ...request }, handler)
   return response.finally(() => clearTimeout(timer))
 }
 
-function createResponse(maxBytes: number, canSend: () => boolean = () => true) {
-  const { promise: response, resolve, reject } = Promise.withResolvers<PostResponse>()
+function createResponseHandler(maxBytes: number, canSend: () => boolean = () => true) {
+  const { promise: response, resolve, reject } = Promise.withResolvers<ReceivedResponse>()
   const chunks: Buffer[] = []
   let size = 0
-  let head: Pick<PostResponse, 'status' | 'retryAfter'> | undefined
+  let head: Pick<ReceivedResponse, 'status' | 'retryAfter'> | undefined
   let failure: DeliveryFailure | undefined
   let controller: Dispatcher.DispatchController | undefined
   function end() {
@@ -125,7 +125,7 @@ function createResponse(maxBytes: number, canSend: () => boolean = () => true) {
     },
     onResponseStart(_controller, status, headers) {
       // Ignores 1xx, which precede the response.
-      if (status >= 200) head = { status, retryAfter: first(headers['retry-after']) }
+      if (status >= 200) head = { status, retryAfter: firstValue(headers['retry-after']) }
     },
     onResponseData(dispatch, chunk) {
       chunks.push(chunk)
@@ -152,6 +152,6 @@ function receiverOf(text: string): URL {
   throw new DeliveryFailure('address', 'The URL is not one that webhooks are sent to.')
 }
 
-function first(value: string | string[] | undefined): string | undefined {
+function firstValue(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { type AddressRules, hostOf, isLocalhost, loopback } from './addresses.ts'
-import { connectFailure, noAddress } from './failures.ts'
+import { connectFailure, noAddressFailure } from './failures.ts'
 
 export interface ConnectorOptions {
   rules: AddressRules
@@ -14,22 +14,22 @@ export interface ConnectorOptions {
 }
 
 /**
- * Creates an undici connector that connects only to allowed addresses, which prevents DNS rebinding: it resolves the
- * name once, checks every address, dials only those, and checks the peer's address again before it sends a byte. Plain
- * http is limited to exceptions, because no certificate proves the receiver's identity. Fails with DeliveryFailure.
+ * Creates an undici connector that connects only to allowed addresses. To prevent DNS rebinding, it resolves the name
+ * once, checks every address, dials only those, and checks the peer's address before it sends a byte. Plain http needs
+ * an allowed network, because no certificate proves the receiver's identity. Fails with DeliveryFailure.
  */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
   const { rules } = options
-  async function open(target: buildConnector.Options): Promise<Socket> {
-    const isReachable = target.protocol === 'https:' ? rules.isAllowed : rules.isException
+  async function openSocket(target: buildConnector.Options): Promise<Socket> {
+    const isReachable = target.protocol === 'https:' ? rules.isAllowed : rules.isInAllowedNetwork
     const addresses = checkedAddresses(await resolve(hostOf(target), options), isReachable)
     const socket = await dial(target, addresses, options)
     if (isReachable(socket.remoteAddress ?? '')) return socket
     socket.destroy()
-    throw noAddress('address')
+    throw noAddressFailure('address')
   }
   return (target, done) => {
-    open(target).then(
+    openSocket(target).then(
       (socket) => done(null, socket),
       (error) => done(error, null),
     )
@@ -48,7 +48,7 @@ function dial(
     allowH2: false,
     // Node does not check the certificate's names in a resumed session.
     maxCachedSessions: 0,
-    // Set although it is the default, because NODE_TLS_REJECT_UNAUTHORIZED=0 would change that.
+    // The default, set explicitly so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not apply.
     rejectUnauthorized: true,
     lookup: (_host, _options, done) => done(null, resolved),
     ...(ca === undefined ? {} : { ca }),
@@ -62,13 +62,13 @@ function dial(
 
 const maxAddresses = 8
 
-// Returns the addresses to dial. One forbidden address refuses them all, because such a name is probably an attack.
+// Returns the addresses to dial. Throws if one of them is forbidden, because such a name is probably an attack.
 function checkedAddresses(addresses: string[], isReachable: (ip: string) => boolean): string[] {
   const allowed = addresses.filter(isReachable)
   // localhost has two addresses; an operator may have allowed only one.
   const isLocal = addresses.every((ip) => loopback.includes(ip))
   const areAllAllowed = allowed.length === addresses.length || isLocal
-  if (allowed.length === 0 || !areAllAllowed) throw noAddress('address')
+  if (allowed.length === 0 || !areAllAllowed) throw noAddressFailure('address')
   return allowed.slice(0, maxAddresses)
 }
 
@@ -97,6 +97,6 @@ async function resolve(
   const families = [dns.resolve4(host), dns.resolve6(host)]
   const addresses = (await Promise.all(families.map(resolveFamily))).flat()
   timers.forEach(clearTimeout)
-  if (addresses.length === 0) throw noAddress('dns')
+  if (addresses.length === 0) throw noAddressFailure('dns')
   return addresses
 }

@@ -1,8 +1,8 @@
 import { errors } from 'undici'
 
 /**
- * Reasons for a missing response, for operators. timeout: in any phase after DNS; reset: the connection was closed
- * early; dropped: the caller cancelled the request before it was sent (`canSend`).
+ * Reasons for a missing response, for operators. `timeout`: in any phase after DNS. `reset`: the connection was closed
+ * early. `dropped`: `canSend` cancelled the request.
  */
 export type FailureReason =
   | 'address'
@@ -29,7 +29,7 @@ export class DeliveryFailure extends Error {
  * Returns the same text whether the name is unknown, resolves to a private address or times out. Otherwise the owner of
  * an endpoint could probe for internal names that our DNS knows.
  */
-export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {
+export function noAddressFailure(reason: 'dns' | 'address'): DeliveryFailure {
   return new DeliveryFailure(reason, 'No address that webhooks are sent to was found for the host.')
 }
 

@@ -2,8 +2,8 @@ import { Resolver } from 'node:dns/promises'
 
 const maxRecords = 100
 
-/** Returns the TXT records of a name, each joined to one string; none if DNS fails or times out. Never rejects. */
-export async function txtRecords(
+/** Resolves a name's TXT records, each joined to one string. Returns none if DNS fails or times out. Never rejects. */
+export async function lookUpTxt(
   name: string,
   { timeoutMs = 5000, dnsServers }: { timeoutMs?: number; dnsServers?: string[] | undefined } = {},
 ): Promise<string[]> {

@@ -10,7 +10,7 @@ import {
 } from 'node:crypto'
 import { z } from 'zod'
 import type { Random } from '../ids.ts'
-import { wire } from './names.ts'
+import { wireNames } from './names.ts'
 
 export const deliveryAlgorithm = 'x25519-hkdf-sha256/aes-256-gcm'
 
@@ -36,7 +36,7 @@ export type DeliveryRequest = z.output<typeof deliveryRequestSchema>
 
 const maxCiphertext = 64 * 1024
 
-/** Drops unknown members, which a later version may add, so that they never reach a strict reader. */
+/** Schema that drops unknown members, which a later version may add. */
 export const deliveryEnvelopeSchema = z
   .object({
     version: z.literal(1),
@@ -103,7 +103,7 @@ export function isUsablePublicKey(publicKey: string): boolean {
 }
 
 /**
- * Encrypts the payload to a public key: X25519 with an ephemeral key, HKDF-SHA256 with a 32-byte salt, AES-256-GCM
+ * Encrypts the payload to a public key: X25519 with an ephemeral key, HKDF-SHA256 with a 32-byte salt, and AES-256-GCM
  * without AAD. Published clients read this format (test/fixtures/gate-delivery/vector.v1.json).
  */
 export function sealEnvelope(
@@ -133,6 +133,7 @@ export function sealEnvelope(
   }
 }
 
+/** Decrypts the payload. Throws UnreadableEnvelope if the key can't open the envelope. */
 export function openEnvelope(envelope: DeliveryEnvelope, privateKey: KeyObject): DeliveryPayload {
   try {
     const bytes = (text: string) => Buffer.from(text, 'base64url')
@@ -148,7 +149,7 @@ export function openEnvelope(envelope: DeliveryEnvelope, privateKey: KeyObject):
 }
 
 function keyFrom(secret: Buffer, salt: Buffer): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, salt, wire.gateDeliveryInfo, 32))
+  return Buffer.from(hkdfSync('sha256', secret, salt, wireNames.gateDeliveryInfo, 32))
 }
 
 function publicKeyOf(raw: string): KeyObject {

@@ -15,7 +15,7 @@ export const confirmationCodeSchema = z
 
 const words = (text: string) => text.trim().split(/\s+/)
 
-// Variables that change what a process runs or trusts (open-points.md 68), grouped by their reader.
+// Variables that change what a process runs or trusts, grouped by the programs that read them.
 const criticalNames = new Set([
   // Shells, terminals and the programs they start.
   ...words(`_ BASHOPTS BASH_ENV BROWSER CDPATH COLUMNS COMSPEC EDITOR ENV EXECIGNORE FCEDIT FIGNORE FPATH GLOBIGNORE
@@ -51,7 +51,7 @@ const criticalNames = new Set([
     WAYLAND_DISPLAY XAUTHORITY`),
 ])
 
-// Prefixes of such variables, including a trailing underscore if the variables have one.
+// Prefixes of critical variables.
 const criticalPrefixes =
   words(`BASH_FUNC_ BUNDLE_ BUN_CONFIG_ CARGO_ALIAS_ CARGO_BUILD_ CARGO_HTTP_ CARGO_NET_
   CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_TARGET_ COMPLUS_ CORECLR_ COR_ENABLE_ COR_PROFILER DOTNET_ DYLD_ ERL_ GIT_ GLIBC_ JAVA_TOOL_ JDK_
@@ -72,13 +72,13 @@ export function isCriticalEnvName(name: string): boolean {
 /** Id of the built-in service. */
 export const systemServiceId = 'tidegate'
 
-/** Returns true for variables that configure Tidegate's own tools, which only the built-in service may set. */
+/** Returns true for variables of Tidegate's own tools, which only the built-in service may set. */
 export function isOperatorEnvName(name: string): boolean {
   return name.toUpperCase().startsWith('TIDEGATE_')
 }
 
 // Suffixes of variables that tell programs and agents where to send data, what to read first, what to run and whom to
-// trust. Keep in sync with docs/guide/gate-services.md.
+// trust. docs/guide/gate-services.md lists them too.
 const steeringSuffixes =
   words(`API_BASE API_HOST API_URL ARGS ASKPASS BASEURL BASE_URI BROWSER CACERT CA_BUNDLE CA_CERT
     CA_CERTS CA_FILE CERT_FILE CMD COMMAND EDITOR ENDPOINT ENDPOINTS EXEC FLAGS HOME HOOK HOOKS INDEX_URL INIT
@@ -101,20 +101,20 @@ export function isSteeringEnvName(name: string): boolean {
   return steeringName.test(upper) || agentPrefixes.some((prefix) => upper.startsWith(prefix))
 }
 
-/** Returns the prefix of a name's variables: `acme-mail` -> `ACME_MAIL_`, `3d-print` -> `_3D_PRINT_`. */
+/** Returns a service's prefix for variables: `acme-mail` -> `ACME_MAIL_`, `3d-print` -> `_3D_PRINT_`. */
 export function envPrefixOf(name: string): string {
   const prefix = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
   return `${prefix}_`.replace(/^(?=\d)/, '_')
 }
 
-/** Returns true if the name starts with the prefix. Ignores case, as Windows does. */
+/** Returns true if the name starts with the prefix (upper case). Ignores case, as Windows does. */
 export function isUnderPrefix(name: string, prefix: string | null | undefined): boolean {
   return prefix != null && name.toUpperCase().startsWith(prefix)
 }
 
 /**
- * Returns why a service may not set the variable, even with a person's approval; undefined if it may. `prefix`: prefix
- * of the service's own variables (`ACME_`), if its domain is verified.
+ * Returns the reason why a service may not set the variable, even with a person's approval; undefined if it may.
+ * `prefix`: that of the service's own variables (`ACME_`), if its domain is verified.
  */
 export function envNameProblem(
   name: string,

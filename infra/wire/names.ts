@@ -1,5 +1,5 @@
-/** Names that published clients depend on byte for byte. They keep the product's former name. */
-export const wire = {
+/** Names that published clients depend on byte for byte, so they keep the product's former name. */
+export const wireNames = {
   sealedTokenAad: 'foil-sealed-results-v2',
   sealedTokenKeyLabel: 'sealed-results',
   sealedTokenRecipientLabel: 'sealed-results-recipient-id',

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, createSecretKey } from 'n
 import { deflateSync, inflateSync } from 'node:zlib'
 import { secretHashOf } from '../crypto/api-keys.ts'
 import type { Random } from '../ids.ts'
-import { wire } from './names.ts'
+import { wireNames } from './names.ts'
 
 // Version 2, big-endian, base64:
 //   0x02 | recipient count u16 | nonce 12 | ciphertext length u32 | ciphertext | tag 16
@@ -23,7 +23,7 @@ export class UnreadableToken extends Error {
   override name = 'UnreadableToken'
 }
 
-/** Encrypts a payload to secret keys. `secretHashes`: lower-case hex SHA-256 of 1 to 256 secret keys. */
+/** Encrypts a payload to secret keys. `secretHashes`: SHA-256 of 1 to 256 secret keys, in lower-case hex. */
 export function sealToken(options: {
   payload: unknown
   secretHashes: string[]
@@ -54,7 +54,7 @@ export function sealToken(options: {
   return Buffer.concat([header, sealed, ...recipients]).toString('base64')
 }
 
-/** Decrypts the payload. Throws UnreadableToken. */
+/** Decrypts the payload. Throws UnreadableToken if the key can't open the token. */
 export function openToken(
   token: string,
   key: { secretKey: string } | { secretHash: string },
@@ -133,19 +133,19 @@ function wrap(contentKey: Buffer, { hash, nonce }: { hash: string; nonce: Buffer
 }
 
 function tokenKey(hash: string): Buffer {
-  return createHash('sha256').update(`${hash}\0${wire.sealedTokenKeyLabel}`).digest()
+  return createHash('sha256').update(`${hash}\0${wireNames.sealedTokenKeyLabel}`).digest()
 }
 
 function recipientId(hash: string): Buffer {
-  return createHash('sha256').update(`${hash}\0${wire.sealedTokenRecipientLabel}`).digest()
+  return createHash('sha256').update(`${hash}\0${wireNames.sealedTokenRecipientLabel}`).digest()
 }
 
 function recipientAad(id: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${wire.sealedTokenAad}\0recipient\0`), id])
+  return Buffer.concat([Buffer.from(`${wireNames.sealedTokenAad}\0recipient\0`), id])
 }
 
 function payloadAad(header: Buffer, ids: Buffer[]): Buffer {
-  return Buffer.concat([Buffer.from(`${wire.sealedTokenAad}\0payload\0`), header, ...ids])
+  return Buffer.concat([Buffer.from(`${wireNames.sealedTokenAad}\0payload\0`), header, ...ids])
 }
 
 interface Cipher {

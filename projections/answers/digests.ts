@@ -2,20 +2,19 @@ import { createHmac, hash, type KeyObject } from 'node:crypto'
 import { networkPrefix } from '../../infra/ip/network.ts'
 import { memoize } from '../../infra/lru.ts'
 
-// The log is never deleted, and a client can send any text as a class or an answer, so the log stores only these
-// hashes.
+// Clients can send any text as a class or answer, and the log is never deleted, so it stores only these hashes.
 export const classDigest = memoize(2000, (name: string) => digest('class', name))
 export const answerDigest = memoize(20_000, (answer: string) => digest('answer', answer))
 
-/** Pseudo-question whose class is a TLS fingerprint, and whose answer is the engine that the user agent names. */
+/** Pseudo-question. Its class is a TLS fingerprint, its answer the engine in the user agent. */
 export const handshakeQuestion = 'handshake'
 
-export const countingKeyPrefix = 'answers_'
-/** Returns the id of the month's data key for visitor and network digests. The key is deleted after the month. */
-export const countingKeyId = (now: number): string =>
-  `${countingKeyPrefix}${new Date(now).toISOString().slice(0, 7)}`
+export const digestKeyPrefix = 'answers_'
+/** Returns the id of the data key for `visitorDigests`. Each month has its own key, which is deleted afterwards. */
+export const digestKeyId = (now: number): string =>
+  `${digestKeyPrefix}${new Date(now).toISOString().slice(0, 7)}`
 
-/** Returns undefined if the address belongs to no network. */
+/** Returns undefined if the IP address is missing or invalid. */
 export function visitorDigests(
   key: KeyObject,
   {

@@ -23,15 +23,15 @@ import {
 import { type ClassAnswer, readAnswers, readAnswersTo } from './queries.ts'
 
 /**
- * Learns the answers that each browser engine gives, from the event log. An answer is accepted for a class of browsers
- * once enough visitors, networks and hours have given it, or a trusted browser has taught it. It applies to all
- * organizations once three agree, otherwise only to those with enough visitors of their own. So nobody can poison the
- * answers of other organizations.
+ * Answers of each browser engine, learned from the event log. An answer is accepted for a class of browsers once it
+ * came from enough visitors, networks and hours, or from a trusted browser. It applies to all organizations once three
+ * agree, otherwise only to those with enough visitors of their own, so nobody can poison the answers of other
+ * organizations.
  */
 export interface LearnedAnswers {
   /** Returns undefined if too few answers are known. */
   answersTo(query: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
-  /** Returns the deployment's private questions with this number in the bank, one for each master key. */
+  /** Returns the deployment's private questions with this number, one for each master key. */
   bankQuestions(number: number): EngineQuestion[]
   progress(answerClass: AnswerClass): LearningProgress
 }
@@ -40,7 +40,7 @@ export interface LearnedAnswers {
 export interface AnswerClass {
   environment: Environment
   organizationId: string
-  /** Engine with its version, engine alone for bank questions, machines that draw alike, or TLS fingerprint. */
+  /** Engine and version, or only the engine for bank questions; machines that draw alike; or a TLS fingerprint. */
   class: string
 }
 
@@ -53,8 +53,9 @@ interface AnswerQuery extends AnswerClass {
 export interface LearningProgress {
   /** True once the answers to enough frequent questions are known to prove the engine. */
   isLearned: boolean
-  /** Visitors who answered the least answered of the needed questions. */
+  /** Number of visitors who answered the required question with the fewest answers. */
   visitors: number
+  /** Visitors that each question needs. */
   needed: number
 }
 
@@ -67,19 +68,18 @@ export const noLearnedAnswers: LearnedAnswers = {
   progress: () => ({ isLearned: false, visitors: 0, needed: minVisitors }),
 }
 
-// Different hours are required so that a flood of sessions would have to last. At most two visitors per network and day
-// count (see `slotOf`).
+// Requires several hours, so that a short flood of sessions is not enough. At most two visitors per network and day count
+// (see `slotOf`).
 const min = { visitors: minVisitors, networks: 10, hours: minHours }
-// This many organizations, each with this many visitors, make an answer valid for all.
+// An answer applies to all organizations once three of them have five visitors each who gave it.
 const quorum = { organizations: 3, visitors: 5 }
-// A class with a larger share of other answers is not learned: as many honest visitors would be contradicted.
+// A class with a larger share of other answers is not learned, because that share of honest visitors would be flagged.
 const maxDissent = 0.02
-// A document has six frequent bank questions and six others, and may miss a quarter. At this share every version of an
-// engine can have its own answer, but answers that a few clients made up are not accepted.
+// Low enough that each version of an engine can have its own answer, but excludes answers that a few clients made up.
 const minBankShare = 0.1
-// Answers other than those taught by a trusted browser need half of the class.
+// If a trusted browser taught an answer, other answers need half of the class.
 const minTaughtShare = 0.5
-// Frequent bank questions with known answers that prove an engine.
+// An engine counts as learned once this many frequent bank questions have known answers.
 const minFrequent = frequentSize - 1
 
 /** An answer of a class to one question. */
@@ -87,7 +87,7 @@ interface KnownAnswer {
   answer: string
   /** Estimated number of visitors who gave it. */
   count: number
-  /** True if several organizations or the operator vouch for it. */
+  /** True if `quorum` is met, or the operator taught it. */
   isForAll: boolean
   taught: string[]
   isAccepted: boolean
@@ -98,7 +98,7 @@ interface KnownAnswer {
 /** An answer as seen by one organization. */
 type AnswerCount = Pick<KnownAnswer, 'answer' | 'count' | 'isAccepted'> & { isTaught: boolean }
 
-/** Learning progress of an engine, for the organization that has learned most of it. */
+/** Progress of an engine at the organization that has learned the most. */
 export interface EngineProgress extends LearningProgress {
   environment: Environment
   engine: EngineFamily
@@ -114,7 +114,7 @@ interface Bank {
 
 type EngineClass = Pick<ClassAnswer, 'environment' | 'class'>
 
-export function learnFrom(
+export function createLearnedAnswers(
   rows: readonly ClassAnswer[],
   { now, keys }: Bank,
 ): LearnedAnswers & { overview(): EngineProgress[] } {
@@ -130,7 +130,7 @@ export function learnFrom(
     return current
   }
 
-  // During a key rotation processes ask with different keys, so each key's question must be known.
+  // During a rotation of the master key, processes use different keys, so the answers must be known for all of them.
   function progressAt(engineClass: EngineClass, tag: string): LearningProgress {
     const visitors = frequentNumbersAt(now).map((number) =>
       Math.min(
@@ -153,7 +153,7 @@ export function learnFrom(
   }
 
   let computed: EngineProgress[] | undefined
-  // Cached, because each scrape of the metrics reads it and there may be thousands of organizations.
+  // Cached, because every metrics scrape reads it and there may be thousands of organizations.
   function overview(): EngineProgress[] {
     computed ??= computeOverview()
     return computed
@@ -215,7 +215,7 @@ function indexQuestions(rows: readonly ClassAnswer[]) {
 
   return {
     digestsOf,
-    /** Returns the visitors who gave the most frequent answer; the required number once an answer is accepted. */
+    /** Returns the number of visitors who gave the most frequent answer, or the required number if one is accepted. */
     visitorsOf(query: Parameters<typeof keyOf>[0], tag: string): number {
       const key = keyOf(query)
       if (digestsOf(key, tag)) return min.visitors
@@ -230,7 +230,7 @@ function indexQuestions(rows: readonly ClassAnswer[]) {
 interface Question {
   answers: KnownAnswer[]
   isFromBank: boolean
-  /** True for most questions, whose accepted answers are then computed once for all organizations. */
+  /** True if all organizations accept the same answers, as for most questions. */
   isSameForAll: boolean
 }
 
@@ -266,7 +266,7 @@ function hasEnoughSources(visitors: number, sources: AnswerSources[]): boolean {
   return visitors >= min.visitors && networks.size >= min.networks && hours.size >= min.hours
 }
 
-// An organization does not see answers that only one or two other organizations gave.
+// Returns nothing for an answer that only one or two other organizations gave.
 function countFor(tag: string, known: KnownAnswer): AnswerCount[] {
   const isTaught = known.taught.some((by) => by === allOrganizations || by === tag)
   if (known.isForAll) return [{ ...known, isTaught }]
@@ -306,16 +306,16 @@ const sum = (answers: { count: number }[]) => answers.reduce((total, { count }) 
 const keyOf = (row: EngineClass & Pick<ClassAnswer, 'question'>) =>
   `${row.environment}\n${row.class}\n${row.question}`
 
-/** Reads only the answers to frequent questions: enough for the progress of each engine, not for scoring. */
+/** Reads only the answers to frequent questions, which is enough for progress but not for scoring. */
 export async function readLearningProgress({ pool, now, keys }: Bank & { pool: Db }) {
-  return learnFrom(await readAnswersTo(pool, frequentIds({ now, keys })), { now, keys })
+  return createLearnedAnswers(await readAnswersTo(pool, frequentIds({ now, keys })), { now, keys })
 }
 
 const frequentIds = ({ now, keys }: Bank) =>
   frequentNumbersAt(now).flatMap((number) => keys.map((key) => bankIdOf(number, key)))
 
-/** Reads the answers for scoring. For progress, frequent questions are included even if few visitors answered them. */
+/** Reads the answers for scoring, and those to all frequent questions for progress. */
 export async function readLearnedAnswers({ pool, now, keys }: Bank & { pool: Db }) {
-  const filter = { minVisitors: min.visitors, always: frequentIds({ now, keys }) }
-  return learnFrom(await readAnswers(pool, filter), { now, keys })
+  const filter = { minVisitors: min.visitors, includedIds: frequentIds({ now, keys }) }
+  return createLearnedAnswers(await readAnswers(pool, filter), { now, keys })
 }

@@ -23,7 +23,7 @@ import {
 } from '../../schemas/events.ts'
 import { answerDigest, classDigest, handshakeQuestion } from './digests.ts'
 
-/** An answer that browsers of a class gave to a question or drawing. */
+/** Answers that browsers of a class gave to questions or drawings. */
 export const answers = table('answers', {
   id: primaryKey(column.id(), 'answer_id'),
   environment: column.text<Environment>(),
@@ -33,26 +33,26 @@ export const answers = table('answers', {
   question: column.text(),
   /** `answerDigest` of the answer. */
   answer: untrustedText(column.text()),
-  /** The 32 smallest slots (see `slotOf`) of visitors who gave it, each with the organization's tag, ascending. */
+  /** The 32 smallest visitor slots (see `slotOf`), each followed by the organization's tag, ascending. */
   visitors: column.json<string[]>(),
-  /** Sources by organization tag, for the eight smallest tags. Each is only as long as agreement needs. */
+  /** Sources of the eight organizations with the smallest tags, by tag. */
   organizations: column.json<Record<string, AnswerSources>>(),
-  /** Tags of organizations whose trusted browser taught it, or `allOrganizations` for the operator's browser. */
+  /** Tags of organizations whose trusted browser gave the answer; `allOrganizations` for the operator's browser. */
   taught: column.json<string[]>(),
 })
 export type AnswerRow = RowOf<typeof answers>
 
-/** Smallest visitor slots, network digests and hours since 1970 at an organization, ascending. */
+/** An organization's smallest visitor slots, network digests and hours since 1970, ascending. */
 export interface AnswerSources {
   visitors: string[]
   networks: string[]
   hours: number[]
 }
 
-/** Different hours in which an answer must be given before it is accepted. */
+/** Number of different hours in which visitors must give an answer before it is accepted. */
 export const minHours = 6
 const maxVisitors = 32
-// An organization needs this many to learn by itself.
+// No more are needed to accept an answer.
 const maxNetworks = 10
 const maxOrganizations = 8
 export const allEnvironments: readonly Environment[] = ['live', 'test']
@@ -64,16 +64,15 @@ export const answersProjection: Projection = {
   types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],
   ddl: answers.ddl,
-  // Learning progress is read by question.
   indexes: 'create index on answers (question);',
   appliedIn: [],
   batchDelayMs: 2000,
   apply,
-  // Read-modify-write of rows that sessions of every partition share.
+  // Sessions of all partitions read and update the same rows.
   isExclusive: () => true,
 }
 
-// Rows keep the smallest hashes, so the result does not depend on the order of events or on repeats.
+// Rows keep the smallest hashes, so the result depends neither on the order of events nor on duplicates.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const merged = mergeAnswers(events.flatMap(rowsOf))
   const stored = await loadRows(tx, answers, { by: 'id', ids: [...merged.keys()] })
@@ -90,10 +89,10 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
   return event.type === 'EngineAnswersLearned' ? learnedRows(event.data) : []
 }
 
-/** Entry of `taught` for answers of the operator's browser. */
+/** Tag in `taught` for answers of the operator's browser. */
 export const allOrganizations = '*'
 
-// A trusted browser teaches both environments.
+// Answers of a trusted browser apply to both environments.
 function learnedRows({
   organization_id,
   engine_family,
@@ -109,17 +108,17 @@ function learnedRows({
   )
 }
 
-/** Returns the rows that a session contributes to. A visitor counts once, however many sessions it has. */
+/** Returns the rows to merge for a decision. A visitor counts once, however many sessions it has. */
 export function answerRows(data: SessionScored): AnswerRow[] {
   const given = data.given_answers
   if (!given) return []
   const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
-  const visitor = `${slotOf(data, given)}${given.visitor_digest.slice(0, halfLength)}`
+  const visitor = `${slotOf(data, given)}${given.visitor_digest.slice(0, slotLength)}`
   const source = {
     visitors: [visitor],
-    networks: [given.network_digest.slice(0, digestLength)],
+    networks: [given.network_digest.slice(0, networkDigestLength)],
     hours: [Math.floor(data.evaluated_at / hourMs)],
   }
   const sources = { visitors: [`${visitor}${tag}`], organizations: { [tag]: source }, taught: [] }
@@ -145,14 +144,13 @@ export function answerRows(data: SessionScored): AnswerRow[] {
 
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
-// Characters of a network digest.
-const digestLength = 12
-// Characters of a slot, and of the visitor digest in it.
-const halfLength = 8
+const networkDigestLength = 12
+// Hexadecimal digits of a slot, and of the visitor digest that follows it.
+const slotLength = 8
 
 /**
- * Returns the visitor's slot. A network has two slots per day and organization, and one visitor counts per slot, so a
- * network contributes at most two visitors a day.
+ * Returns the visitor's slot. A network has two slots per day and organization, and each slot counts one visitor. This
+ * limits the influence of a network.
  */
 function slotOf(
   { organization_id, evaluated_at }: Pick<SessionScored, 'organization_id' | 'evaluated_at'>,
@@ -162,11 +160,11 @@ function slotOf(
   const day = Math.floor(evaluated_at / dayMs)
   return digest('slot', organization_id, network_digest, String(day), String(half)).slice(
     0,
-    halfLength,
+    slotLength,
   )
 }
 
-/** Returns the suffix of visitor slots that were recorded at the organization. */
+/** Returns a short hash of the organization, which identifies it in rows. */
 export const organizationTag = memoize(2000, (organizationId: string) =>
   digest('organization', organizationId).slice(0, 6),
 )
@@ -199,7 +197,7 @@ function mergeRows(a: AnswerRow, b: AnswerRow): AnswerRow {
   }
 }
 
-// A tag displaced by eight smaller ones never returns, so the order of events makes no difference.
+// A tag displaced by eight smaller ones never returns, so the order of events does not matter.
 function mergeOrganizations(a: AnswerRow['organizations'], b: AnswerRow['organizations']) {
   const tags = smallest([...Object.keys(a), ...Object.keys(b)], maxOrganizations)
   return Object.fromEntries(
@@ -217,10 +215,10 @@ const noSources: AnswerSources = { visitors: [], networks: [], hours: [] }
 
 const smallest = (hashes: string[], count: number) => [...new Set(hashes)].sort().slice(0, count)
 
-// Keeps the visitor with the smallest digest of each slot, so the order of events makes no difference.
+// Keeps the visitor with the smallest digest of each slot, so the order of events does not matter.
 function smallestSlots(visitors: string[], count: number): string[] {
   const sorted = [...new Set(visitors)].sort()
-  const slotAt = (i: number) => sorted[i]?.slice(0, halfLength)
+  const slotAt = (i: number) => sorted[i]?.slice(0, slotLength)
   return sorted.filter((_, i) => i === 0 || slotAt(i) !== slotAt(i - 1)).slice(0, count)
 }
 
@@ -234,10 +232,10 @@ const isSame = (a: AnswerRow, b: AnswerRow) =>
  * largest of the 32 smallest hashes.
  */
 export function estimateVisitors(slots: string[]): number {
-  const visitors = new Set(slots.map((slot) => slot.slice(halfLength, 2 * halfLength))).size
+  const visitors = new Set(slots.map((slot) => slot.slice(slotLength, 2 * slotLength))).size
   const largest = slots.at(-1)
   if (slots.length < maxVisitors || largest === undefined) return visitors
   const total =
-    ((maxVisitors - 1) * 2 ** (4 * halfLength)) / Number.parseInt(largest.slice(0, halfLength), 16)
+    ((maxVisitors - 1) * 2 ** (4 * slotLength)) / Number.parseInt(largest.slice(0, slotLength), 16)
   return Math.round((total * visitors) / slots.length)
 }

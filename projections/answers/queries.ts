@@ -4,10 +4,10 @@ import { type AnswerRow, answers } from './projection.ts'
 export type ClassAnswer = Omit<AnswerRow, 'id'>
 
 interface AnswerFilter {
-  /** Visitors whom a class needs for a question, unless a trusted browser taught it. */
+  /** Excludes questions that fewer visitors of the class answered, unless a trusted browser taught an answer. */
   minVisitors: number
-  /** Ids of questions that are read in any case. */
-  always: number[]
+  /** Ids of questions to read even with fewer visitors. */
+  includedIds: number[]
 }
 
 export async function readAnswers(db: Db, filter: AnswerFilter): Promise<ClassAnswer[]> {
@@ -16,7 +16,7 @@ export async function readAnswers(db: Db, filter: AnswerFilter): Promise<ClassAn
     text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, question) in (
         select environment, class, question from read.answers group by environment, class, question
         having sum(json_array_length(visitors::json)) >= $1 or bool_or(json_array_length(taught::json) > 0) or question = any($2))`,
-    values: [filter.minVisitors, filter.always.map(String)],
+    values: [filter.minVisitors, filter.includedIds.map(String)],
   })
   return rows
 }

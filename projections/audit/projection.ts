@@ -11,7 +11,7 @@ import { type AuditRow, auditEntries, auditReadIndexes } from './tables.ts'
 const types: ReadonlySet<string> = new Set(causedNames)
 const topics = [...new Set(causedNames.map((name) => eventTopics[name]))]
 
-/** Audit log: one entry per event with a cause, or per mark for all its sessions. */
+/** Audit log: one entry per event with a cause. The events of a mark, one per session, share an entry. */
 export const auditProjection: Projection = {
   name: 'audit',
   version: 2,
@@ -29,13 +29,13 @@ export const auditProjection: Projection = {
 export type CausedEvent = Extract<RecordedEvent, { type: CausedName }> & { cause: Cause }
 
 async function apply(_tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
-  return insertRows(auditEntries, events.filter(isCaused).map(entry))
+  return insertRows(auditEntries, events.filter(isCaused).map(auditRow))
 }
 
 const isCaused = (event: RecordedEvent): event is CausedEvent =>
   types.has(event.type) && event.cause !== undefined
 
-function entry(event: CausedEvent): AuditRow {
+function auditRow(event: CausedEvent): AuditRow {
   const { organizationId, environment, time } = event.meta
   const { actor, request_id } = event.cause
   return {
@@ -47,18 +47,18 @@ function entry(event: CausedEvent): AuditRow {
     actor_type: actor.type,
     actor_id: actor.id,
     request_id,
-    subject_id: subjectOf(event),
+    subject_id: auditSubjectId(event),
     reason: reasonOf(event),
   }
 }
 
-// Reasons of other events come from a fixed list, or may contain personal data that must be erasable.
+// Reasons in other events come from a fixed list, or may contain personal data, which must be erasable.
 const reasonOf = (event: CausedEvent): string | null =>
   event.type === 'VisitorCorrected' || event.type === 'ScoringModelChanged'
     ? event.data.reason
     : null
 
-// Returns the same id for all sessions of a mark: a thousand entries for one request would hide everything else.
+// Returns one id for all sessions of a mark, because a thousand entries for one request would bury everything else.
 function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
   return 'mark_id' in data
     ? derivedId('evt', type, data.mark_id, cause.request_id ?? '')
@@ -66,10 +66,10 @@ function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
 }
 
 /**
- * Returns the id of the event's subject, never a name, an address or a secret. The id of a pending Gate session is a
- * secret, because it allows its holder to approve or reject.
+ * Returns the id of the event's subject, never a name, an address or a secret. A pending Gate session's id is a secret:
+ * its holder can approve or reject the session.
  */
-export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
+export function auditSubjectId({ data }: Pick<CausedEvent, 'data'>): string {
   if ('erasure_id' in data) return data.erasure_id
   if ('key_id' in data) return data.key_id
   if ('delivery_id' in data) return data.delivery_id
@@ -79,9 +79,9 @@ export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id
   if ('visitor_id' in data) return data.visitor_id
-  // Only events about ended Gate sessions get here.
+  // Events about pending Gate sessions returned above.
   if ('gate_session_id' in data) return data.gate_session_id
-  // Without the offset, which differs in a copy of the log.
+  // Omits the offset, which differs in a copy of the log.
   if ('skipped_topic' in data)
     return partitionName({ topic: data.skipped_topic, partition: data.skipped_partition })
   if ('engine_family' in data) return data.engine_family

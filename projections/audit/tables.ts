@@ -1,7 +1,7 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import type { ActorType, CausedName, Environment } from '../../schemas/events.ts'
 
-/** Entries about caused events, without their data. Times are epoch milliseconds. */
+/** Audit entries. Times are epoch milliseconds. */
 export const auditEntries = table('audit_entries', {
   id: primaryKey(column.id(), 'event_id'),
   /** null for events that belong to no organization. */

@@ -49,7 +49,7 @@ interface SplitQuery {
   newVisitorId: string
 }
 
-/** Returns the last split that moved sessions of the visitor to the new one. */
+/** Returns the newest split that moved sessions from the visitor to the new one. */
 export async function findSplit(
   db: Db,
   { scope, visitorId, newVisitorId }: SplitQuery,
@@ -65,8 +65,8 @@ export async function findSplit(
 }
 
 /**
- * Returns the visitor at the end of a chain of merges; undefined if this visitor was never merged. The result may have
- * no sessions left.
+ * Follows merges and returns the id of the last visitor; undefined if the given one was never merged. That visitor may
+ * have no sessions left.
  */
 export async function findMergedInto(
   db: Db,
@@ -86,7 +86,7 @@ export async function findMergedInto(
   return rows[0]?.id
 }
 
-// Ends the search if two visitors were merged into each other.
+// Ends the recursion if two visitors were merged into each other.
 const maxMerges = 20
 
 /** Returns the corrections that involve any of the sessions, oldest first. */

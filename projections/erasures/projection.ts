@@ -1,5 +1,5 @@
 import { eraseDataKeys } from '../../infra/event-store/data-key-table.ts'
-import { isErasure } from '../../infra/event-store/erased.ts'
+import { isErasure } from '../../infra/event-store/erasures.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { Cte } from '../../infra/postgres/arrays.ts'
@@ -14,13 +14,13 @@ import {
 } from '../../infra/postgres/table.ts'
 import { type Environment, eventTopics, type VisitorErased } from '../../schemas/events.ts'
 
-/** Receipts of erasures. An erasure of very many sessions has several rows. */
+/** Erasure receipts. A large erasure has several rows. */
 export const erasures = table('erasures', {
   id: primaryKey(column.id(), 'event_id'),
   erasure_id: column.id(),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  // Visitor whose erasure was requested; null for the erasure of a user.
+  // null if the erasure of a user was requested.
   visitor_id: nullable(column.id()),
   user_digest: nullable(column.id()),
   session_ids: column.json<string[]>(),
@@ -34,12 +34,12 @@ const indexes = `
   create index on erasures (organization_id, environment, user_digest) where user_digest is not null;
 `
 
-/** Deletes what a service stores about erased sessions outside the log. Idempotent. */
+/** Idempotent deletion of a service's own data about erased sessions. */
 export type Eraser = (tx: Tx, erased: VisitorErased[]) => Promise<void>
 
 /**
- * Stores receipts, and deletes keys and states in the same transaction, so a visible receipt proves that they are gone.
- * A rebuild deletes them again, because a restored backup may have brought them back.
+ * Creates the projection of erasure receipts. It deletes data keys and runs the erasers in the same transaction, so a
+ * visible receipt proves that the data is gone. A rebuild deletes again what a restored backup brought back.
  */
 export function createErasuresProjection(erasers: Eraser[]): Projection {
   return {
@@ -52,15 +52,15 @@ export function createErasuresProjection(erasers: Eraser[]): Projection {
     appliedIn: [erasures.name],
     isExclusive: () => false,
     apply: (tx, events) => apply(tx, events, erasers),
-    // Notifies every process to drop its cached data keys.
-    subjectsOf: (events) =>
+    // Tells all processes to drop their cached data keys.
+    changedIdsOf: (events) =>
       events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
   }
 }
 
 async function apply(tx: Tx, events: RecordedEvent[], erasers: Eraser[]): Promise<Cte[]> {
   const erased = events.filter(isErasure).map(({ data }) => data)
-  // Erasers run first: they take a lock that scoring waits for before it reads the keys.
+  // Erasers run first, because they take a lock that scoring waits for before it reads data keys.
   for (const erase of erasers) await erase(tx, erased)
   await eraseDataKeys(tx, erased)
   return insertRows(erasures, erased.map(erasureRow))

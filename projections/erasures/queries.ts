@@ -7,11 +7,11 @@ interface Scope {
   environment: Environment
 }
 
-type ReceiptKeys = { visitorId: string } | { userDigests: string[] }
+type Subject = { visitorId: string } | { userDigests: string[] }
 
 /** Returns the rows of the newest erasure of the visitor or user. */
-export async function findErasure(db: Db, scope: Scope, keys: ReceiptKeys): Promise<ErasureRow[]> {
-  const [newest, ...others] = await findErasures(db, scope, keys)
+export async function findErasure(db: Db, scope: Scope, subject: Subject): Promise<ErasureRow[]> {
+  const [newest, ...others] = await findErasures(db, scope, subject)
   if (!newest) return []
   return [newest, ...others.filter(({ erasure_id }) => erasure_id === newest.erasure_id)]
 }
@@ -20,12 +20,12 @@ export async function findErasure(db: Db, scope: Scope, keys: ReceiptKeys): Prom
 export async function findErasures(
   db: Db,
   { organizationId, environment }: Scope,
-  keys: ReceiptKeys,
+  subject: Subject,
 ): Promise<ErasureRow[]> {
   const [column, ids] =
-    'visitorId' in keys
-      ? (['visitor_id', [keys.visitorId]] as const)
-      : (['user_digest', keys.userDigests] as const)
+    'visitorId' in subject
+      ? (['visitor_id', [subject.visitorId]] as const)
+      : (['user_digest', subject.userDigests] as const)
   const { rows } = await db.query<ErasureRow>(
     `select ${erasures.select('e')} from read.erasures e
      where organization_id = $1 and environment = $2 and ${column} = any($3)

@@ -51,7 +51,7 @@ export function evolveService(
   }
 }
 
-/** Returns true if people see the same service and are sent to the same place: the operator verified exactly that. */
+/** Returns true if nothing changed that the operator has verified: name, website, dashboard and logo. */
 export function isSameIdentity(
   before: GateServiceDefinition,
   after: GateServiceDefinition,
@@ -152,8 +152,8 @@ export function evolveSession(
 }
 
 /**
- * Returns the session without anything about its requester, and no longer pending. Clears the columns that later events
- * depend on, too, so that the order of events does not matter.
+ * Returns the session without personal data and no longer pending. Also clears columns that other events write, so that
+ * an erasure has the same result whatever the order of events.
  */
 export function erasedSession(session: GateSessionRow): GateSessionRow {
   const { status, delivery, code } = session
@@ -247,6 +247,7 @@ export function isTokenEvent(event: RecordedEvent): event is TokenEvent {
   return /^(GateSessionApproved|AgentToken.*)$/.test(event.type)
 }
 
+/** Returns undefined until an approval issues the token. `session` is the signup that the token belongs to. */
 export function evolveAgentToken(
   state: AgentTokenRow | undefined,
   event: TokenEvent,

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
-import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
-import { type Cte, runTogether } from '../../infra/postgres/arrays.ts'
+import { appliedRow, evolveState, type Projection } from '../../infra/event-store/projection.ts'
+import { type Cte, runAsOneStatement } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
@@ -39,7 +39,7 @@ export const gateProjection: Projection = {
   erase,
 }
 
-// A partition has all events of a service, and all events of a session and its agent token.
+// All events of a service are in one partition, and so are all events of a session and its agent token.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const serviceIds = events.filter(isServiceEvent).map(({ data }) => data.service_id)
   const sessionIds = events.filter(isGateSessionEvent).map(({ data }) => data.gate_session_id)
@@ -52,13 +52,13 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const tokens = await loadRows(tx, gateAgentTokens, { by: 'gate_account_id', ids: accountIds })
   for (const event of events) {
     if (isServiceEvent(event))
-      evolveIn(services, event.data.service_id, (state) => evolveService(state, event))
+      evolveState(services, event.data.service_id, (state) => evolveService(state, event))
     if (isGateSessionEvent(event))
-      evolveIn(sessions, event.data.gate_session_id, (state) => evolveOrErase(state, event))
+      evolveState(sessions, event.data.gate_session_id, (state) => evolveOrErase(state, event))
     if (isTokenEvent(event)) {
       const { gate_account_id, gate_session_id } = event.data
       const session = sessions.get(gate_session_id)
-      evolveIn(tokens, gate_account_id, (state) => evolveAgentToken(state, event, session))
+      evolveState(tokens, gate_account_id, (state) => evolveAgentToken(state, event, session))
     }
   }
   return [
@@ -82,7 +82,7 @@ async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
   const sessions = await loadRows(tx, gateSessions, { by: 'id', ids })
   if (sessions.size === 0) return
   const rows = [...sessions.values()].map(erasedSession)
-  await runTogether(tx, saveRows(gateSessions, rows))
+  await runAsOneStatement(tx, saveRows(gateSessions, rows))
   await tx.query(
     `update gate_agent_tokens set account_name = '' where gate_account_id = any($1) and gate_session_id = any($2)`,
     [rows.flatMap(({ gate_account_id }) => gate_account_id ?? []), rows.map(({ id }) => id)],

@@ -41,8 +41,8 @@ export async function countServices(db: Db, organizationId: string): Promise<num
   return (await db.query<{ count: number }>(text, [organizationId])).rows[0]?.count ?? 0
 }
 
-/** Returns the names of other organizations' active services that the operator has verified. */
-export async function verifiedNames(db: Db, organizationId: string): Promise<string[]> {
+/** Returns the names of active services that the operator has verified for other organizations. */
+export async function findVerifiedNamesOfOthers(db: Db, organizationId: string): Promise<string[]> {
   const { rows } = await db.query<Pick<GateServiceRow, 'definition'>>(
     `select ${gateServices.select('s', 'definition')} from read.gate_services s
      where s.verified and s.status = 'active' and s.organization_id <> $1`,
@@ -51,7 +51,7 @@ export async function verifiedNames(db: Db, organizationId: string): Promise<str
   return rows.map(({ definition: { name } }) => name)
 }
 
-/** Returns true if the event was applied; a command that would append it again is a repeat. */
+/** Returns true if the event was applied, that is, the command that would append it is a repeat. */
 export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
   const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [
     eventId,
@@ -61,10 +61,10 @@ export async function isServiceEventApplied(db: Db, eventId: string): Promise<bo
 
 const openServicesSql = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
   where s.status = 'active' and s.discoverable and o.status = 'active'`
-// Changes whenever the registry entry of the service changes.
+// Changes whenever the service's registry entry changes.
 const revisionSql = `s.service_id || ' ' || s.verified || ' ' || coalesce(s.verified_domain, '') || ' ' || s.definition_md5`
 
-/** Returns the services open for signup, by id: active, discoverable, and of an active organization. */
+/** Returns the services that are open for signup: active, discoverable, and owned by an active organization. */
 export async function listRegistry(
   db: Db,
 ): Promise<{ version: string; services: GateServiceRow[] }> {
@@ -78,7 +78,8 @@ export async function listRegistry(
   }
 }
 
-export async function registryVersion(db: Db): Promise<string> {
+/** Returns the version that `listRegistry` would return, without reading the services. */
+export async function readRegistryVersion(db: Db): Promise<string> {
   const { rows } = await db.query<{ version: string }>({
     name: 'gate-registry-version',
     text: `select md5(coalesce(string_agg(${revisionSql}, ',' order by s.service_id), '')) as version from ${openServicesSql}`,
@@ -88,7 +89,7 @@ export async function registryVersion(db: Db): Promise<string> {
   return row.version
 }
 
-/** Returns ids in use that equal this one except for runs of `-` and `_`. Includes disabled services. */
+/** Returns ids in use, including disabled services, that equal `serviceId` except for runs of `-` and `_`. */
 export async function findSimilarServiceIds(db: Db, serviceId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
@@ -99,7 +100,7 @@ export async function findSimilarServiceIds(db: Db, serviceId: string): Promise<
 }
 
 /** Returns the ids of active services that send approvals to the webhook endpoint. */
-export async function activeServicesAt(db: Db, endpointId: string): Promise<string[]> {
+export async function findServiceIdsByEndpoint(db: Db, endpointId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
      where webhook_endpoint_id = $1 and status = 'active' order by service_id`,
@@ -128,7 +129,7 @@ export async function findLoginByCode(
   return (await db.query<GateSessionRow>(text, [hashes])).rows[0]
 }
 
-/** Gate session to erase, with the consent page's session that approved it. */
+/** Gate session to erase. `proof_session_id` is the consent page's session that approved it. */
 export type ErasableSession = Pick<
   GateSessionRow,
   'id' | 'organization_id' | 'environment' | 'gate_account_id' | 'proof_session_id' | 'is_erased'
@@ -138,7 +139,7 @@ const erasableColumns =
   's.gate_session_id as id, s.organization_id, s.environment, s.gate_account_id, s.proof_session_id, s.is_erased'
 
 /** Returns the signup and all logins of an account, or a single session. */
-export async function erasableSessions(
+export async function findErasableSessions(
   db: Db,
   ids: { gateAccountId: string } | { gateSessionId: string },
 ): Promise<ErasableSession[]> {
@@ -153,7 +154,7 @@ export async function erasableSessions(
   return rows
 }
 
-/** Returns sessions that ended before the time, oldest first, except signups whose agent token was valid later. */
+/** Returns sessions that ended before a time, oldest first, except signups whose agent token was still valid then. */
 export async function findSessionsEndedBefore(
   db: Db,
   before: number,
@@ -176,8 +177,8 @@ const dueConditions = {
   codes: { where: `code = 'issued'`, at: 'code_expires_at' },
 } as const
 
-/** Returns due sessions in random order, so that those of a stuck partition do not block the others. */
-export async function dueGateSessions(
+/** Returns overdue sessions in random order, so that those of a stuck partition don't block the others. */
+export async function findDueGateSessions(
   db: Db,
   kind: keyof typeof dueConditions,
   { now, limit }: { now: number; limit: number },
@@ -192,12 +193,12 @@ export async function dueGateSessions(
 }
 
 /**
- * Returns approved signups that still wait for their service's response and that no process has leased. Organizations
- * take turns (fair share); each one's longest waiting signup comes first.
+ * Returns approved signups that wait for their service and that no process has leased. Round-robin by organization,
+ * oldest first.
  */
-export async function startedApprovals(
+export async function findUnleasedApprovals(
   db: Db,
-  { each, limit }: { each: number; limit: number },
+  { maxPerOrganization, limit }: { maxPerOrganization: number; limit: number },
 ): Promise<Pick<GateSessionRow, 'id' | 'organization_id'>[]> {
   const { rows } = await db.query<Pick<GateSessionRow, 'id' | 'organization_id'>>(
     `select id, organization_id from (
@@ -209,7 +210,7 @@ export async function startedApprovals(
          select from tidegate.gate_leases l where l.gate_session_id = s.gate_session_id
            and l.expires_at > ${databaseNow})) as free
      where turn <= $1 order by turn, approval_started_at, id limit $2`,
-    [each, limit],
+    [maxPerOrganization, limit],
   )
   return rows
 }

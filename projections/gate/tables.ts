@@ -9,7 +9,7 @@ import {
 } from '../../infra/postgres/table.ts'
 import type { Environment, GateRejection, GateServiceDefinition } from '../../schemas/events.ts'
 
-/** Times are epoch milliseconds, as in all tables here. */
+/** Times are epoch milliseconds in all tables of this file. */
 export const gateServices = table(
   'gate_services',
   {
@@ -17,11 +17,11 @@ export const gateServices = table(
     organization_id: column.id(),
     environment: column.text<Environment>(),
     status: column.text<'active' | 'disabled'>(),
-    /** True if the operator verified the identity of its owner. */
+    /** True if the operator verified the owner's identity. */
     verified: column.boolean(),
-    /** Registrable domain of the website; null until its ownership is proven. */
+    /** Registrable domain of the website; null until the service has proven control of it. */
     verified_domain: nullable(column.text()),
-    // Copies from the definition, for indexes.
+    // Copied from the definition, for indexes.
     discoverable: column.boolean(),
     webhook_endpoint_id: nullable(column.id()),
     definition: column.json<GateServiceDefinition>(),
@@ -40,7 +40,7 @@ export type GateServiceRow = Omit<
   'discoverable' | 'webhook_endpoint_id'
 >
 
-/** Signups, and logins to accounts that a signup created. */
+/** Signups, and logins to the accounts that they created. */
 export const gateSessions = table('gate_sessions', {
   id: primaryKey(column.id<GateSessionId>(), 'gate_session_id'),
   kind: column.text<'signup' | 'login'>(),
@@ -51,7 +51,7 @@ export const gateSessions = table('gate_sessions', {
   account_name: untrustedText(column.text()),
   /** JSON object as sent; null for logins. */
   metadata: nullable(untrustedText(column.text())),
-  // Only for signups: the key that deliveries are sealed to, and the poll token.
+  // Signups only. Deliveries are sealed to this key.
   delivery_key_id: nullable(column.text()),
   delivery_public_key: nullable(column.text()),
   poll_token_hash: nullable(column.text()),
@@ -66,16 +66,16 @@ export const gateSessions = table('gate_sessions', {
   claim_code_hash: nullable(column.text()),
   claim_failures: column.integer(),
   confirmation_code: column.text(),
-  /** True once everything about the requester is deleted. */
+  /** True once the personal data is erased. */
   is_erased: column.boolean(),
-  /** Stays `pending` for some seconds after `expires_at`, until the event of its expiry is applied. */
+  /** Stays `pending` for a few seconds after `expires_at`, until the expiry event is applied. */
   status: column.text<'pending' | 'approved' | 'rejected' | 'expired'>(),
   resolved_at: nullable(column.bigint()),
   rejection: nullable(column.text<GateRejection>()),
   problem: nullable(untrustedText(column.text())),
   gate_account_id: nullable(column.text<GateAccountId>()),
   webhook_endpoint_id: nullable(column.text()),
-  /** Time when a person approved the signup and the service was called. */
+  /** Time when Gate started to request the account: at the approval, or when the agent sent the claim code. */
   approval_started_at: nullable(column.bigint()),
   approve_token_hash: nullable(column.text()),
   verdict: nullable(column.text()),
@@ -85,7 +85,9 @@ export const gateSessions = table('gate_sessions', {
   /** Variable names that the approver allows in the agent's env file. */
   accepted_env_vars: nullable(column.json<string[]>()),
   delivery: nullable(column.text<'waiting' | 'acknowledged' | 'expired'>()),
-  /** Both envelopes, encrypted with the vault's data key; null once acknowledged or expired. */
+  /**
+   * Envelopes of the service and of Gate, encrypted with a data key in the vault; null once acknowledged or expired.
+   */
   delivery_sealed: nullable(column.bytea()),
   delivery_expires_at: nullable(column.bigint()),
   ack_token_hash: nullable(column.text()),
@@ -113,7 +115,7 @@ export type AgentTokenRow = RowOf<typeof gateAgentTokens>
 
 export const gateAppliedEvents = table('gate_applied_events', { event_id: primaryKey(column.id()) })
 
-// Partial indexes find due rows without reading the settled ones, which are nearly all.
+// Partial indexes skip the settled rows, which are nearly all.
 export const gateReadIndexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;

@@ -63,7 +63,7 @@ function withStatus(
   return { ...state, status, updated_at: at }
 }
 
-/** Returns the key after the event; undefined before it is issued. A revoked key stays revoked. */
+/** Returns the key's state after the event; undefined before the key is issued. A revoked key stays revoked. */
 export function evolveKey(state: ApiKeyRow | undefined, event: DomainEvent): ApiKeyRow | undefined {
   if (event.type === 'ApiKeyIssued') return state ?? newKey(event.data)
   if (!state) return undefined

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
-import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
+import { appliedRow, evolveState, type Projection } from '../../infra/event-store/projection.ts'
 import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
@@ -19,21 +19,21 @@ export const organizationsProjection: Projection = {
   appliedIn: [appliedEvents.name],
   isExclusive: () => false,
   apply,
-  subjectsOf,
+  changedIdsOf,
 }
 
 const keyIdOf = (data: RecordedEvent['data']): string[] =>
   'key_id' in data && data.key_id !== null ? [data.key_id] : []
 
-// A partition has all events of an organization.
+// All events of an organization are in the same partition.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const organizationIds = events.map(organizationIdOf)
   const keyIds = events.flatMap(({ data }) => keyIdOf(data))
   const states = await loadRows(tx, organizations, { by: 'id', ids: organizationIds })
   const keys = await loadRows(tx, apiKeys, { by: 'id', ids: keyIds })
   for (const event of events) {
-    evolveIn(states, organizationIdOf(event), (state) => evolveOrganization(state, event))
-    for (const id of keyIdOf(event.data)) evolveIn(keys, id, (state) => evolveKey(state, event))
+    evolveState(states, organizationIdOf(event), (state) => evolveOrganization(state, event))
+    for (const id of keyIdOf(event.data)) evolveState(keys, id, (state) => evolveKey(state, event))
   }
   return [
     ...saveRows(organizations, [...states.values()]),
@@ -42,14 +42,14 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   ]
 }
 
-// These change neither cached keys nor the recipients of sealed tokens.
+// Events that change neither cached keys nor the recipients of sealed tokens.
 const ignoredTypes: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',
   'ApiKeyRenamed',
 ])
 
-function subjectsOf(events: RecordedEvent[]): string[] {
+function changedIdsOf(events: RecordedEvent[]): string[] {
   const relevant = events.filter(({ type }) => !ignoredTypes.has(type))
   return [...new Set(relevant.map(organizationIdOf))]
 }

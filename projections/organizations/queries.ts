@@ -52,7 +52,7 @@ async function findBy(db: Db, where: string, value: string): Promise<Organizatio
   return rows[0]
 }
 
-/** Finds revoked keys too; the caller decides what the status means. */
+/** Finds the key with any of the hashes, even if it is revoked or its organization is inactive. */
 export async function findKeyByLookupHash(
   db: Db,
   hashes: string[],
@@ -105,13 +105,13 @@ function principalOf(key: KeyWithOrganization): KeyPrincipal {
   return { ...base, type: 'publishable', clientTarget, allowedOrigins, shortensAddresses }
 }
 
-/** Secret key that must be able to open sealed tokens of its organization and environment. */
+/** Secret key to which sealed tokens of its organization and environment are encrypted. */
 export interface RecipientKey {
   keyId: KeyId
   secretHashSealed: Buffer
 }
 
-/** Returns the active secret keys and the rotating ones still in grace at `now`, newest first. */
+/** Returns the active secret keys and the rotating ones within their grace period at `now`, newest first. */
 export async function recipientKeys(
   db: Db,
   organizationId: string,
@@ -129,8 +129,8 @@ export async function recipientKeys(
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
 }
 
-/** Returns the oldest and the newest secret key of all organizations, revoked ones included. */
-export async function outermostSecretKeys(db: Db): Promise<RecipientKey[]> {
+/** Returns the oldest and the newest secret key across all organizations, even if revoked. */
+export async function oldestAndNewestSecretKeys(db: Db): Promise<RecipientKey[]> {
   const outermost = (order: 'asc' | 'desc') => `(select key_id as id, secret_hash_sealed as sealed
     from read.api_keys where secret_hash_sealed is not null order by created_at ${order} limit 1)`
   const { rows } = await db.query<{ id: string; sealed: Buffer }>(
@@ -203,7 +203,7 @@ export async function listKeys(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
-export async function findEndedGraces(
+export async function findExpiredGracePeriods(
   db: Db,
   { now, limit }: { now: number; limit: number },
 ): Promise<{ organizationId: string; keyId: string }[]> {

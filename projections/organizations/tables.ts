@@ -16,7 +16,7 @@ export const organizations = table('organizations', {
   name: untrustedText(column.text()),
   slug: column.id(),
   status: column.text<OrganizationStatus>(),
-  /** Rate limit that all secret keys share, in units per 60 seconds; null = the server's default. */
+  /** Rate limit shared by all secret keys, in units per 60 seconds; null = the server's default. */
   secret_limit: nullable(column.bigint()),
   publishable_limit: nullable(column.bigint()),
   /** Enabled features that are off by default. */
@@ -46,14 +46,15 @@ export const apiKeys = table('api_keys', {
   created_at: column.bigint(),
   rotated_at: nullable(column.bigint()),
   revoked_at: nullable(column.bigint()),
-  /** Time when a rotating key stops working. */
+  /** Time when a rotated key stops working. */
   grace_expires_at: nullable(column.bigint()),
 })
 export type ApiKeyRow = RowOf<typeof apiKeys>
 
 export const appliedEvents = table('applied_events', { event_id: primaryKey(column.id()) })
 
-// The index on slugs is not unique: the command's lock keeps slugs distinct, and a projection must apply every event.
+// The index on slugs is not unique, because a projection must not reject an event. The command that creates an
+// organization keeps slugs unique.
 export const organizationReadIndexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);

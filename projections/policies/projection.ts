@@ -26,7 +26,7 @@ export const policiesProjection: Projection = {
   appliedIn: [policyAppliedEvents.name],
   isExclusive: () => false,
   apply,
-  subjectsOf: (events) => [
+  changedIdsOf: (events) => [
     ...new Set(
       [...policiesIn(events), ...modelsIn(events), ...directoriesIn(events)].map(
         (data) => data.organization_id ?? 'everybody',
@@ -45,7 +45,7 @@ async function apply(_: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   ]
 }
 
-// Each event has the whole state of its subject, so the last one wins.
+// Each event contains the full state of its subject, so the last one wins.
 function latestOf<D>(events: D[], subjectOf: (data: D) => string): D[] {
   return [...new Map(events.map((data) => [subjectOf(data), data])).values()]
 }

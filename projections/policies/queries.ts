@@ -10,7 +10,7 @@ import {
   scoringModels,
 } from './tables.ts'
 
-/** Returns undefined if the organization has always had the default policy. */
+/** Returns undefined if the organization never changed the default policy. */
 export async function findDataPolicy(
   db: Db,
   organizationId: string,
@@ -67,7 +67,7 @@ export async function findRetentionCutoffs(db: Db): Promise<DataExpirationRow[]>
 export async function listModelChanges(
   db: Db,
   organizationId: string | null,
-): Promise<{ own: ScoringModelRow[]; everybody: ScoringModelRow[] }> {
+): Promise<{ own: ScoringModelRow[]; defaults: ScoringModelRow[] }> {
   const { rows } = await db.query<ScoringModelRow>(
     `select ${scoringModels.select('m')} from read.scoring_models m
      where m.organization_id is null or m.organization_id = $1 order by m.log_offset`,
@@ -75,14 +75,14 @@ export async function listModelChanges(
   )
   return {
     own: rows.filter((row) => row.organization_id !== null),
-    everybody: rows.filter((row) => row.organization_id === null),
+    defaults: rows.filter((row) => row.organization_id === null),
   }
 }
 
-/** Returns the model changes of all organizations, in log order; without the documents of `known` events. */
+/** Returns the model changes of all organizations in log order; `document` is null for known events. */
 export async function listNewModelChanges(
   db: Db,
-  known: string[],
+  knownEventIds: string[],
 ): Promise<
   Pick<ScoringModelRow, 'event_id' | 'organization_id' | 'model_id' | 'effective_at' | 'document'>[]
 > {
@@ -90,12 +90,12 @@ export async function listNewModelChanges(
     `select event_id, organization_id, model_id, effective_at::float8 as effective_at,
        case when event_id <> all($1) then document end as document
      from read.scoring_models order by log_offset`,
-    [known],
+    [knownEventIds],
   )
   return rows
 }
 
-/** Returns the directories that the organization trusts, by domain. */
+/** Returns the directories that the organization trusts, ordered by domain. */
 export async function findAgentDirectories(
   db: Db,
   organizationId: string,

@@ -17,13 +17,13 @@ export const dataPolicies = table('data_policies', {
   shortens_addresses: column.boolean(),
   allows_minimal_mode: column.boolean(),
   changed_at: column.bigint(),
-  /** Columns hidden from analysts; null = the default ones. */
+  /** Columns hidden from analysts; null = default. */
   hidden_facts: nullable(column.textArray()),
   facts_topic: column.boolean(),
 })
 export type DataPolicyRow = RowOf<typeof dataPolicies>
 
-/** Retention cutoffs of the newest event, in epoch milliseconds; null = nothing has expired yet. */
+/** Newest retention cutoffs in epoch milliseconds; null = nothing has expired yet. */
 export const dataExpirations = table('data_expirations', {
   organization_id: primaryKey(column.id()),
   sessions_before: nullable(column.bigint()),
@@ -47,7 +47,7 @@ export const scoringModels = table('scoring_models', {
 })
 export type ScoringModelRow = RowOf<typeof scoringModels>
 
-/** Directories of agent keys that an organization trusts, or has trusted. */
+/** Directories of agent keys that an organization trusts or used to trust. */
 export const agentDirectories = table(
   'agent_directories',
   {

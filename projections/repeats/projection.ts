@@ -5,16 +5,16 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
 import {
+  clientUserKey,
   keyNames,
   repeatApplyIndexes,
   repeatKeys,
   repeatReadIndexes,
   repeats,
-  userKey,
   windows,
 } from './tables.ts'
 
-/** Sessions of the last day with their keys, in which scoring counts repeats. */
+/** Sessions of the last day with the keys by which scoring counts repeats. */
 export const repeatsProjection: Projection = {
   name: 'repeats',
   version: 2,
@@ -34,7 +34,7 @@ type UserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUs
 type RepeatRow = RowOf<typeof repeats>
 type UserRow = Pick<RepeatRow, 'session_id' | 'client_user' | 'user_at'>
 
-// A session's first decision precedes its user events, so writing decisions first is safe.
+// Writes decisions first, because a session's first decision precedes its user events.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
   await saveSessions(tx, latestBySession(scored.map(sessionRow), 'observed_at'))
@@ -42,7 +42,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   return userWrites(latestBySession(users.map(userRow), 'user_at'))
 }
 
-// Keeps the row until it expires, because the newest row of a partition decides which rows expire.
+// Keeps the rows, because the newest row of a partition determines which rows expire.
 async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
   await tx.query(
     `update repeats set ${keyNames.map((name) => `${name} = null`).join(', ')}, hands = null, client_user = null, user_at = null
@@ -55,8 +55,7 @@ function isUserEvent(event: RecordedEvent): event is UserEvent {
   return event.type === 'ClientUserAttached' || event.type === 'ClientUserCleared'
 }
 
-// Returns each session's row with the highest time, the last one on a tie, so that a repeated event restores no old
-// state.
+// Returns the newest row of each session, so that a repeated event does not restore an old state.
 function latestBySession<
   K extends string,
   R extends { session_id: string } & Record<K, number | null>,
@@ -91,29 +90,29 @@ function userRow(event: UserEvent): UserRow {
   const { session_id } = event.data
   if (event.type === 'ClientUserCleared')
     return { session_id, client_user: null, user_at: event.data.cleared_at }
-  const client_user = userKey(event.data, event.data.client_user_id)
+  const client_user = clientUserKey(event.data, event.data.client_user_id)
   return { session_id, client_user, user_at: event.data.attached_at }
 }
 
 const sessionColumns = repeats.columnsWithout('client_user', 'user_at')
 const userColumns = repeats.columnsOf('session_id', 'client_user', 'user_at')
 
-const replaced = ['observed_at', ...keyNames, 'hands']
+const assignments = ['observed_at', ...keyNames, 'hands']
   .map((name) => `${name} = excluded.${name}`)
   .join(', ')
 
-// After a pause, a whole partition expires at once. Limits the rows that one statement locks.
+// Limits the rows that a statement locks, because a whole partition can expire at once after a pause.
 const chunk = 5000
 
-// The order makes Postgres walk the index from its old end, whatever its row estimate.
+// The order makes Postgres scan the index from its oldest entry, whatever its row estimate.
 const pruneSql = (bounds: string) => `delete from repeats where session_id = any(array(
   select old.session_id from ${bounds} as bound cross join lateral (
     select session_id from repeats r where r.log_partition = bound.log_partition and r.opened_at < bound.before
     order by r.opened_at limit ${chunk}
   ) old)) returning 1`
 
-// Writes the sessions and deletes those that are a day older than the newest of their partition. Both in one statement,
-// so that the result depends only on the events and not on how the log was cut into batches.
+// Writes the sessions, and deletes those a day older than the newest of their partition. Uses a single statement, so
+// that the result does not depend on how the log was divided into batches.
 async function saveSessions(tx: Tx, rows: RepeatRow[]): Promise<void> {
   if (rows.length === 0) return
   const { names, source, values } = unnest(sessionColumns, rows)
@@ -131,7 +130,7 @@ async function saveSessions(tx: Tx, rows: RepeatRow[]): Promise<void> {
       put as (
         insert into repeats as r (${names})
         select i.* from incoming i join bounds using (log_partition) where i.opened_at >= before
-        on conflict (session_id) do update set ${replaced}
+        on conflict (session_id) do update set ${assignments}
           where excluded.observed_at >= r.observed_at
       )
       select count(*)::integer as deleted from pruned`,
@@ -148,12 +147,12 @@ async function pruneRest(tx: Tx): Promise<void> {
 
 function userWrites(rows: UserRow[]): Cte[] {
   if (rows.length === 0) return []
-  const at = (first: number) => {
+  const sql = (first: number) => {
     const { names, source, values } = unnest(userColumns, rows, first)
     const text = `update repeats as r set client_user = u.client_user, user_at = u.user_at
       from ${source} as u (${names})
       where r.session_id = u.session_id and (r.user_at is null or r.user_at <= u.user_at)`
     return { text, values }
   }
-  return [{ as: 'save_repeat_users', at }]
+  return [{ as: 'save_repeat_users', sql }]
 }

@@ -11,14 +11,14 @@ import {
   type StoredCounts,
   unstoredMatches,
   unstoredSessions,
-} from './counted.ts'
+} from './counted-sessions.ts'
 import {
   addressCountsSql,
   candidatesSql,
   type NearRepeats,
   nearRepeatsOf,
   recentProfilesSql,
-} from './near-counts.ts'
+} from './near-repeats.ts'
 import { keyNames, repeatKeys, windows } from './tables.ts'
 
 export interface RepeatCounts {
@@ -27,12 +27,13 @@ export interface RepeatCounts {
 }
 
 type Member = keyof Repeats
-// Keys with counts. The other keys only find similar sessions.
+// Keys by which all sessions are counted. The other keys only find similar sessions.
 type Countable = Extract<KeyName, 'address' | 'network' | 'visitor' | 'snapshot' | 'behavior'>
 type WindowName = keyof WindowCounts
 const windowNames: WindowName[] = ['five_minutes', 'hour', 'day']
 
-// Counts by the key that other sessions must share: of sessions (`*`), or of distinct values in a column.
+// Counts by the key that other sessions must share. The value is `*` to count sessions, or the column whose distinct
+// values are counted.
 const countsByKey = {
   address: { address_sessions: '*', address_visitors: 'visitor' },
   network: { network_sessions: '*' },
@@ -42,11 +43,11 @@ const countsByKey = {
   client_user: { user_visitors: 'visitor' },
 } as const
 
-// SQL: the value of the session itself. Its user is only in the read model.
+// Returns SQL for the session's own value. Only the read model has its user.
 const targetValue = (column: string) =>
   column === 'client_user' ? 'stored.client_user' : `target.${column}`
 
-// SQL: the counts of all three windows in one number, three digits each.
+// SQL for the counts of all three windows in one number, with three digits each.
 const packedCounts = `1 + case when opened_at > target.at - ${windows.hour} then 1000 else 0 end
   + case when opened_at > target.at - ${windows.five_minutes} then 1000000 else 0 end`
 
@@ -70,9 +71,11 @@ function countsSql(by: string, members: Record<string, string>): string {
 }
 
 const targetColumns: Column<CountedRow>[] = [
-  { name: 'session_id', type: 'text', of: ({ session_id }) => session_id },
-  { name: 'at', type: 'bigint', of: ({ at }) => at },
-  ...keyNames.map((name): Column<CountedRow> => ({ name, type: 'bytea', of: (row) => row[name] })),
+  { name: 'session_id', type: 'text', encode: ({ session_id }) => session_id },
+  { name: 'at', type: 'bigint', encode: ({ at }) => at },
+  ...keyNames.map(
+    (name): Column<CountedRow> => ({ name, type: 'bytea', encode: (row) => row[name] }),
+  ),
 ]
 
 const targetNames = targetColumns.map(({ name }) => name).join(', ')
@@ -83,12 +86,9 @@ const repeatNames = Object.values(countsByKey).flatMap((members) =>
 )
 
 const countNames = [...repeatNames, ...Object.keys(addressCountsSql)]
-const placeOf = new Map(countNames.map((name, i) => [name, i]))
+const countPositions = new Map(countNames.map((name, i) => [name, i]))
 
-/**
- * Returns the counts of each session, by one statement. Sessions of the same call that the read model does not have yet
- * are included.
- */
+/** Returns the counts of each session. Includes sessions of the same call that the read model does not have yet. */
 export async function countRepeats(db: Db, sessions: CountedSession[]): Promise<RepeatCounts[]> {
   const rows = sessions.map((session) => ({ ...session, ...repeatKeys(session) }))
   const { source, values } = unnest(targetColumns, rows)
@@ -99,12 +99,12 @@ export async function countRepeats(db: Db, sessions: CountedSession[]): Promise<
     const sources = { stored: stored.rows[i], unstored }
     return {
       repeats: repeatsOf(row, sources),
-      near: nearRepeatsOf(row, sources, { rows, numberOf: createCountReader(sources.stored) }),
+      near: nearRepeatsOf(row, sources, { rows, countOf: createCountReader(sources.stored) }),
     }
   })
 }
 
-// Wraps arrays in sub-selects, which hides their length from the planner, so that all calls use one generic plan.
+// Wraps arrays in subselects, which hide their lengths from the planner, so that all calls use the same generic plan.
 const withHiddenLengths = (source: string) =>
   source.replace(/\$\d+::\w+\[\]/g, (array) => `(select ${array})`)
 
@@ -118,9 +118,9 @@ function countText(source: string): string {
 }
 
 function repeatsOf(row: CountedRow, { stored, unstored }: RepeatSources): Repeats {
-  const numberOf = createCountReader(stored)
+  const countOf = createCountReader(stored)
   const storedCount = (member: Member, window: WindowName) =>
-    numberOf(`${member}_${window}`) ?? unpack(numberOf(member) ?? 0)[window]
+    countOf(`${member}_${window}`) ?? unpackCounts(countOf(member) ?? 0)[window]
   const counts = (member: Member, added: (window: WindowName) => number): WindowCounts => ({
     five_minutes: Math.min(maxCount, storedCount(member, 'five_minutes') + added('five_minutes')),
     hour: Math.min(maxCount, storedCount(member, 'hour') + added('hour')),
@@ -132,7 +132,7 @@ function repeatsOf(row: CountedRow, { stored, unstored }: RepeatSources): Repeat
       matches.filter(([, at]) => at > row.at - windows[window]).length
     return counts(`${name}_sessions`, (window) => (row[name] ? 1 + within(window) : 0))
   }
-  // The stored counts leave the session's own value out.
+  // Stored counts exclude the session's own value.
   const distinct = (member: Member, hasValue: unknown) => counts(member, () => (hasValue ? 1 : 0))
   return {
     address_sessions: sessions('address'),
@@ -147,24 +147,24 @@ function repeatsOf(row: CountedRow, { stored, unstored }: RepeatSources): Repeat
   }
 }
 
-// Returns a function that reads a count of the row by name; undefined if there was nothing to count.
+// Returns a function that reads a count by name. It returns undefined if the statement returned no such count.
 function createCountReader(stored: StoredCounts | undefined): (name: string) => number | undefined {
   const texts = stored?.counts.slice(1, -1).split(',') ?? []
   return (name) => {
-    const text = texts[placeOf.get(name) ?? -1]
+    const text = texts[countPositions.get(name) ?? -1]
     return text === undefined || text === 'NULL' ? undefined : Number(text)
   }
 }
 
-function unpack(counts: number): WindowCounts {
+function unpackCounts(counts: number): WindowCounts {
   const at = (thousands: number) => Math.floor(counts / 1000 ** thousands) % 1000
   return { day: at(0), hour: at(1), five_minutes: at(2) }
 }
 
-/** Returns nulls while this version's read model does not exist yet. */
+/** Returns null for each session until this version's read model exists. */
 export type RepeatCounter = (db: Db, sessions: CountedSession[]) => Promise<(RepeatCounts | null)[]>
 
-// A process that only scores may start before any process that builds the read model.
+// A process that only scores may start before the read model is built.
 export function createRepeatCounter(): RepeatCounter {
   let isReady = false
   return async (db, sessions) => {

@@ -11,24 +11,24 @@ export const windows = {
   day: 24 * 60 * 60 * 1000,
 } as const
 
-// Keys that sessions are counted by. Each is a short hash of organization, environment and value, so no tenant matches
-// another's.
+// Keys by which sessions are counted. Each hashes organization, environment and value, so tenants never match.
 const keyColumns = {
   address: nullable(column.bytea()),
   network: nullable(column.bytea()),
   visitor: nullable(column.bytea()),
   snapshot: nullable(column.bytea()),
-  // Traits of the machine that a replay seldom changes. Only compared, not searched.
+  // Traits of the machine that a replay seldom changes. Compared, but not searched.
   machine: nullable(column.bytea()),
   behavior: nullable(column.bytea()),
-  // Digests of the input profile (near.ts). Near copies share one of the three. The pace is only compared.
+  // Digests of the input profile. Near-duplicates share at least one.
   near_1: nullable(column.bytea()),
   near_2: nullable(column.bytea()),
   near_3: nullable(column.bytea()),
+  // Compared, but not searched.
   pace: nullable(column.bytea()),
 }
 export const nearNames = ['near_1', 'near_2', 'near_3'] as const
-/** Keys derived from the summary of input. */
+/** Keys derived from the session's input. */
 export const inputNames = ['behavior', ...nearNames, 'pace'] as const
 export const keyNames = [
   'address',
@@ -43,13 +43,13 @@ export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
 /** A row per session. Times are epoch milliseconds. */
 export const repeats = table('repeats', {
   session_id: primaryKey(column.id()),
-  // Rows expire a day before the newest session of their partition.
+  // Rows a day older than the newest of their partition are deleted.
   log_partition: column.integer(),
   opened_at: column.bigint(),
-  // Observation time of the decision that the keys are from; earlier decisions are ignored.
+  // Observation time of the decision that set the keys; earlier decisions are ignored.
   observed_at: column.bigint(),
   ...keyColumns,
-  // Numbers of the input profile, compared if a digest matches.
+  // Numbers of the input profile, compared when a digest matches.
   hands: nullable(column.bytea()),
   client_user: nullable(column.bytea()),
   // Time when the user was attached or cleared.
@@ -78,7 +78,7 @@ interface Scope {
 export interface Repeatable extends Scope {
   ip_address: string
   visitor_id: string | null
-  /** Hash, followed by the parts that are compared if it differs, each after a dot. */
+  /** Hash, then parts that are compared if the hash differs, separated by dots. */
   snapshot_hash: string | null
   behavior_hash: string | null
 }
@@ -90,7 +90,7 @@ export function repeatKeys(session: Repeatable): RepeatKeys & { hands: Buffer | 
   const [behavior = null, near_1 = null, near_2 = null, near_3 = null, pace = null, hands = null] =
     session.behavior_hash?.split('.') ?? []
   return {
-    // An IPv6 client owns a whole /64 and changes its address within it.
+    // An IPv6 client can change its address within a /64.
     address: network === null ? null : key(session, 'address', sourceOf(ip)),
     network: key(session, 'network', network),
     visitor: key(session, 'visitor', visitor_id),
@@ -105,11 +105,11 @@ export function repeatKeys(session: Repeatable): RepeatKeys & { hands: Buffer | 
   }
 }
 
-export function userKey(scope: Scope, clientUserId: string): Buffer | null {
+export function clientUserKey(scope: Scope, clientUserId: string): Buffer | null {
   return key(scope, 'user', clientUserId)
 }
 
-// 96 bits of SHA-256 rule out collisions within a day, by chance or on purpose.
+// 96 bits of SHA-256 rule out accidental and deliberate collisions within a day.
 function key(
   { organization_id, environment }: Scope,
   kind: string,

@@ -11,26 +11,26 @@ import {
   type TimeRange,
 } from './count-groups.ts'
 import type { Bind } from './filter-fields.ts'
-import { conditionsOf, hasFactFilters, needsRows, rowCost, type SessionFilters } from './filters.ts'
-import { hourMs, hourOf } from './hours.ts'
+import { conditionsOf, hasFactFilters, readsRows, rowCost, type SessionFilters } from './filters.ts'
+import { hourMs, hourStartSql } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
 
 export interface CountSessions extends Omit<CountQuery, 'needsFacts'> {
   filters: SessionFilters & TimeRange
-  /** Default true: reads hourly roll-ups where they suffice. */
+  /** Default: true. False reads sessions even where hourly roll-ups suffice. */
   usesRollUps?: boolean
   maxRows?: number
 }
 
 export interface SessionCounts {
-  // Counted period.
+  // Period that was counted, in epoch milliseconds.
   since: number
   until: number
-  /** True if only the newest sessions were counted, because there were too many. */
+  /** True if there were too many sessions and only the newest were counted. */
   isPartial: boolean
   sessions: number
-  /** Sessions whose filtered or grouped fields are deleted; not included in `sessions`. */
+  /** Sessions whose filtered or grouped fields have expired; not included in `sessions`. */
   ended: number
   distinct: Distinct
   groups: SessionGroup[]
@@ -40,20 +40,21 @@ type Distinct =
   | { visitors: number; users: number; reason: null }
   | { visitors: null; users: null; reason: 'over_seven_days' | 'over_a_million_sessions' }
 
+// Rate-limit units of a count that reads `maxRowsOf` rows.
 const maxUnits = 40
 
-/** Returns the rows that can be read within the statement timeout, which cost `maxUnits`. */
+/** Returns the number of rows that can be read within the statement timeout. */
 function maxRowsOf({ filters, groupBy }: CountQuery): number {
   const fields = groupBy.filter((field) => field !== 'verdict')
   const isList = fields.includes('signal') || fields.includes('attribution')
-  // Signals and persons are not in the index, and two fields have many combinations.
-  const isSlow = isList || fields.length > 1 || needsRows(filters)
+  // Signals, visitors and users are not in the index, and two fields have many combinations.
+  const isSlow = isList || fields.length > 1 || readsRows(filters)
   // A session counts once per signal.
   const rows = isList && fields.length > 1 ? 20_000 : isSlow ? 400_000 : 2_000_000
   return Math.floor(rows / rowCost(filters))
 }
 
-/** Runs `work` in a read-only snapshot, so that all its numbers agree. */
+/** Runs `work` in a read-only snapshot, so that all counts agree. */
 export function inSnapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(pool, async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only')
@@ -64,7 +65,7 @@ export function inSnapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Prom
 interface Plan {
   query: CountSessions & CountQuery
   sources: PlannedSources
-  /** Cost of the sessions that are read one by one. */
+  /** Rate-limit units of the rows to read. */
   units: number
 }
 
@@ -88,7 +89,7 @@ export async function countPlanned(
   const { since, until, isPartial } = sources
   if (since >= until) return { ...noSessions, since, until }
   const groups = await countGroups(tx, scope, { ...query, ...sources })
-  // A session counts once per signal, so these groups do not add up to the number of sessions.
+  // A session counts once per signal or label, so these groups do not add up to the number of sessions.
   const isList = query.groupBy.some((field) => field === 'signal' || field === 'attribution')
   const ungrouped = { ...query, ...sources, groupBy: [], interval: 'none' } as const
   const totals = sumGroups(isList ? await countGroups(tx, scope, ungrouped) : groups)
@@ -110,8 +111,8 @@ function sumGroups(groups: SessionGroup[]): Pick<SessionCounts, 'sessions' | 'en
   return { ended: sum(ended), sessions: sum(groups) - sum(ended) }
 }
 
-/** Returns the time of the oldest session's newest decision; null without sessions. */
-export async function firstSession(
+/** Returns the earliest time of any session's newest decision; null without sessions. */
+export async function findEarliestDecisionTime(
   db: Db,
   { organizationId, environment }: DataScope,
 ): Promise<number | null> {
@@ -128,7 +129,7 @@ interface HourCount {
   isRolledUp: boolean
 }
 
-/** Returns the number of sessions in each hour that has any, newest first. */
+/** Returns the number of sessions per hour, newest first. Omits hours without sessions. */
 async function readHours(tx: Tx, scope: DataScope, range: TimeRange): Promise<HourCount[]> {
   const { rows } = await tx.query<HourCount>(
     `select slot.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
@@ -138,7 +139,7 @@ async function readHours(tx: Tx, scope: DataScope, range: TimeRange): Promise<Ho
        select greatest($3::bigint, min(s.evaluated_at)) as first, least($4::bigint - 1, max(s.evaluated_at)) as last
        from read.sessions s where ${inScope} having min(s.evaluated_at) is not null
      ) span
-     cross join lateral generate_series(${hourOf('span.first')}, span.last, ${hourMs}::bigint) as slot (begins)
+     cross join lateral generate_series(${hourStartSql('span.first')}, span.last, ${hourMs}::bigint) as slot (begins)
      left join read.session_hours h on h.organization_id = $1 and h.environment = $2 and h.hour = slot.begins
      order by slot.begins desc`,
     [scope.organizationId, scope.environment, range.since, range.until],
@@ -148,15 +149,13 @@ async function readHours(tx: Tx, scope: DataScope, range: TimeRange): Promise<Ho
 
 interface PlannedSources extends TimeRange, CountSources {
   isPartial: boolean
-  /** Upper bound of the sessions in the period. */
+  /** Upper bound of the number of sessions in the period. */
   maxSessions: number
-  /** Sessions that are read one by one. */
+  /** Number of sessions to read one by one. */
   rows: number
 }
 
-/**
- * Divides the period between roll-ups and sessions. If too many sessions would be read, leaves out the oldest hours.
- */
+/** Divides the period between roll-ups and sessions. Omits the oldest hours if too many sessions would be read. */
 function planSources(
   hours: HourCount[],
   { since, until }: TimeRange,
@@ -164,24 +163,24 @@ function planSources(
 ): PlannedSources {
   const { usesRollUps = true, maxRows = maxRowsOf(query) } = query
   const canUseRollUps = usesRollUps && rollUpFieldFor(query) !== undefined
-  const usesRollUpOf = ({ hour, isRolledUp }: HourCount) =>
+  const isReadFromRollUp = ({ hour, isRolledUp }: HourCount) =>
     canUseRollUps && isRolledUp && hour >= since && hour + hourMs <= until
   let total = 0
   const firstExcluded = hours.find((hour) => {
-    total += usesRollUpOf(hour) ? 0 : hour.sessions
+    total += isReadFromRollUp(hour) ? 0 : hour.sessions
     return total > maxRows
   })
   const isPartial = firstExcluded !== undefined
   const start = isPartial ? Math.max(since, firstExcluded.hour + hourMs) : since
   const included = hours.filter(({ hour }) => hour + hourMs > start)
-  const rolledUp = included.filter(usesRollUpOf).map(({ hour }) => hour)
+  const rolledUp = included.filter(isReadFromRollUp).map(({ hour }) => hour)
   const maxSessions = included.reduce((sum, { sessions }) => sum + sessions, 0)
   const ranges = rangesBetween(rolledUp.toReversed(), { since: start, until })
   const rows = total - (firstExcluded?.sessions ?? 0)
   return { since: start, until, isPartial, maxSessions, rows, rolledUp, ranges }
 }
 
-// Returns the gaps before, between and after the hours.
+// Returns the time ranges before, between and after the hours.
 function rangesBetween(hours: number[], { since, until }: TimeRange): TimeRange[] {
   const starts = [since, ...hours.map((hour) => hour + hourMs)]
   const ends = [...hours, until]

@@ -11,7 +11,7 @@ export type MarkEvent = MarkedEvent | UnmarkedEvent
 export const isMarkEvent = (event: RecordedEvent): event is MarkEvent =>
   event.type === 'SessionMarked' || event.type === 'SessionUnmarked'
 
-/** Applies marks and their removals. A partition has all events of a session, so a mark precedes its removal. */
+/** Applies marks and removals. All events of a session are in the same partition, so a mark precedes its removal. */
 export async function applyMarks(tx: Tx, events: MarkEvent[]): Promise<void> {
   if (events.length === 0) return
   const marked = events.filter((event) => event.type === 'SessionMarked')
@@ -21,7 +21,7 @@ export async function applyMarks(tx: Tx, events: MarkEvent[]): Promise<void> {
   await copyNewestMarks(tx, [...new Set(events.map(({ data }) => data.session_id))])
 }
 
-// Locks the sessions, because retention may be deleting them, and no mark may outlive its session.
+// Locks the sessions, because retention may be deleting them and a mark must not outlive its session.
 async function insertMarks(tx: Tx, events: MarkedEvent[]): Promise<void> {
   const { names, source, values } = unnest(sessionMarks.columns, events.map(markRow))
   await tx.query(
@@ -44,7 +44,7 @@ async function removeMarks(tx: Tx, events: UnmarkedEvent[]): Promise<void> {
   )
 }
 
-// Copies the newest mark into the session's row.
+// Copies each session's newest mark into its row.
 async function copyNewestMarks(tx: Tx, sessionIds: string[]): Promise<void> {
   await tx.query(
     `update sessions s set mark_id = newest.mark_id, mark = newest.label, mark_reason = newest.reason,

@@ -1,6 +1,6 @@
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import { webhookEventId } from '../../infra/ids.ts'
-import { type Column, runTogether, unnest } from '../../infra/postgres/arrays.ts'
+import { type Column, runAsOneStatement, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
 import type { VisitorMerged, VisitorSplit } from '../../schemas/events.ts'
@@ -8,7 +8,7 @@ import { requestTexts, saveTexts, visitorRow } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 import { type LinkedVisitor, sessionEvents, visitors } from './tables.ts'
 
-/** Move of a session to another visitor. */
+/** Event data of a session that moves to another visitor. */
 export type SessionReassignment = VisitorSplit | VisitorMerged
 type ReassignmentType = 'VisitorSplit' | 'VisitorMerged'
 export type ReassignmentEvent = Extract<RecordedEvent, { type: ReassignmentType }>
@@ -22,7 +22,7 @@ export const isReassignment = <E extends DomainEvent>(
 export const reassignedAt = (reassignment: SessionReassignment): number =>
   'merged_at' in reassignment ? reassignment.merged_at : reassignment.split_at
 
-/** Returns the link of the session's decisions to the new visitor. */
+/** Returns the new visitor link of the session's decisions. */
 export function reassignedLink(reassignment: SessionReassignment): LinkedVisitor {
   const { visitor_id: id, confidence } = reassignment
   const method = 'merged_at' in reassignment ? 'existing' : 'new'
@@ -33,7 +33,7 @@ export function reassignedLink(reassignment: SessionReassignment): LinkedVisitor
 export const reassignedEventId = ({ event_id }: SessionReassignment): string =>
   webhookEventId('session.fingerprint.calculated', event_id)
 
-/** Applies reassignments. A partition has all events of a session, so its earlier decisions are stored already. */
+/** Applies reassignments. All events of a session are in one partition, so its earlier decisions are already stored. */
 export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): Promise<void> {
   const changed = new Map<string, VisitorKey>()
   for (const reassignments of splitIntoRounds(events.map(({ data }) => data))) {
@@ -53,7 +53,7 @@ export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): P
   for (const visitor of changed.values()) await rebuildVisitor(tx, visitor)
 }
 
-// Splits them so that no round has a session twice.
+// Splits the reassignments so that each round has a session at most once.
 function splitIntoRounds(reassignments: SessionReassignment[]): SessionReassignment[][] {
   const rounds: Map<string, SessionReassignment>[] = []
   for (const reassignment of reassignments) {
@@ -67,19 +67,19 @@ function splitIntoRounds(reassignments: SessionReassignment[]): SessionReassignm
 type VisitorKey = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
 const reassignedColumns: Column<SessionReassignment>[] = [
-  { name: 'session_id', type: 'text', of: (reassignment) => reassignment.session_id },
-  { name: 'organization_id', type: 'text', of: (reassignment) => reassignment.organization_id },
-  { name: 'environment', type: 'text', of: (reassignment) => reassignment.environment },
-  { name: 'from_id', type: 'text', of: (reassignment) => reassignment.earlier_visitor_id },
-  { name: 'to_id', type: 'text', of: (reassignment) => reassignment.visitor_id },
+  { name: 'session_id', type: 'text', encode: (reassignment) => reassignment.session_id },
+  { name: 'organization_id', type: 'text', encode: (reassignment) => reassignment.organization_id },
+  { name: 'environment', type: 'text', encode: (reassignment) => reassignment.environment },
+  { name: 'from_id', type: 'text', encode: (reassignment) => reassignment.earlier_visitor_id },
+  { name: 'to_id', type: 'text', encode: (reassignment) => reassignment.visitor_id },
   {
     name: 'link',
     type: 'text',
-    of: (reassignment) => JSON.stringify(reassignedLink(reassignment)),
+    encode: (reassignment) => JSON.stringify(reassignedLink(reassignment)),
   },
 ]
 
-// Returns the reassignments whose session belonged to the earlier visitor. Its row may have expired before the link.
+// Returns the reassignments whose session belonged to the earlier visitor. The session's row may have expired already.
 async function reassignSessions(
   tx: Tx,
   reassignments: SessionReassignment[],
@@ -109,7 +109,7 @@ async function reassignSessions(
     values,
   )
   const eventIds = new Map(rows.map(({ session_id, event_id }) => [session_id, event_id]))
-  await runTogether(
+  await runAsOneStatement(
     tx,
     insertRows(
       sessionEvents,
@@ -140,8 +140,8 @@ function webhookEventsOf(
 }
 
 /**
- * Rebuilds the visitor's row from its decisions. Deletes it if all of them have expired or been erased, because the old
- * row may come from sessions of another visitor.
+ * Rebuilds the visitor's row from its decisions. Without decisions, deletes the row, because it may describe sessions
+ * that now belong to another visitor.
  */
 export async function rebuildVisitor(tx: Tx, visitor: VisitorKey): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor
@@ -174,7 +174,7 @@ export async function rebuildVisitor(tx: Tx, visitor: VisitorKey): Promise<void>
     ...summary,
     latest: { data, visitor: { ...data.visitor, id: visitor_id }, texts },
   })
-  await runTogether(tx, [
+  await runAsOneStatement(tx, [
     ...saveRows(visitors, [{ ...row, seen_count: summary.sessions }]),
     ...saveTexts(Object.values(texts)),
   ])

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { type Cte, unnest } from '../../infra/postgres/arrays.ts'
-import { type RowOf, searchable, writeRows } from '../../infra/postgres/table.ts'
+import { normalizeForSearch, type RowOf, writeRows } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import type { SessionScored, VisitorLink } from '../../schemas/events.ts'
 import type { DataScope } from './scope.ts'
@@ -10,7 +10,7 @@ import { type LinkedVisitor, searchTexts, visitorSessions, visitors } from './ta
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 
-/** Decision with the texts that searches find its session by. */
+/** Decision with the search texts of its session. */
 export type SearchableEvent = ScoredEvent & { texts: RequestTexts }
 
 interface Sighting extends Pick<SearchableEvent, 'data' | 'texts'> {
@@ -31,7 +31,7 @@ const aggregatedColumns = [
   'first_seen_at',
   'last_seen_at',
 ]
-// Every column compares with the old row, so all come from the newest event.
+// All columns use the same comparison, so that they come from the same event.
 const newestAssignments = visitColumns
   .filter(({ name }) => !aggregatedColumns.includes(name))
   .map(
@@ -40,7 +40,7 @@ const newestAssignments = visitColumns
        then excluded.${name} else v.${name} end`,
   )
 
-/** Returns writes whose result does not depend on the order of partitions. */
+/** Returns statements whose result does not depend on the order in which partitions are applied. */
 export function upsertVisitors(events: SearchableEvent[]): Cte[] {
   const sightings = events.flatMap((event) =>
     event.data.visitor
@@ -50,7 +50,7 @@ export function upsertVisitors(events: SearchableEvent[]): Cte[] {
   if (sightings.length === 0) return []
   return [
     ...insertLinks(sightings),
-    { as: 'put_visitors', at: (first) => upsertVisits(visitsOf(sightings), first) },
+    { as: 'put_visitors', sql: (first) => upsertVisits(visitsOf(sightings), first) },
   ]
 }
 
@@ -97,7 +97,7 @@ export function visitorRow({
     visitor_id,
     first_seen_at: first,
     last_seen_at: last,
-    // Computed in SQL.
+    // The caller or the statement sets the count.
     seen_count: 0,
     event_id,
     evaluated_at,
@@ -146,9 +146,8 @@ export type ClientUserEvent = Extract<
 type SearchText = RowOf<typeof searchTexts>
 type Scope = Pick<SearchText, 'organization_id' | 'environment'>
 
-// A text has one id per scope and is stored once.
 function textOf({ organization_id, environment }: Scope, ...parts: string[]): SearchText {
-  const text = searchable(...parts)
+  const text = normalizeForSearch(...parts)
   const id = hash('sha256', [organization_id, environment, text].join('\0'), 'buffer').subarray(
     0,
     12,
@@ -166,7 +165,7 @@ type TextSource = Pick<SessionScored, 'request' | keyof Scope>
 
 export const requestTexts = (data: TextSource): RequestTexts => createRequestTexts()(data)
 
-/** Returns a function for many decisions. Caches, because most share their page, user agent and address with others. */
+/** Returns `requestTexts` with a cache, because most decisions share their page, user agent and address with others. */
 export function createRequestTexts(): (data: TextSource) => RequestTexts {
   const cache = new Map<string, SearchText>()
 
@@ -181,7 +180,7 @@ export function createRequestTexts(): (data: TextSource) => RequestTexts {
     const { url, user_agent, ip_address } = data.request
     const scope = `${data.organization_id} ${data.environment}`
     return {
-      page: cached(`${scope} page`, url, () => textOf(data, ...searchedForms(url))),
+      page: cached(`${scope} page`, url, () => textOf(data, ...searchableForms(url))),
       agent: cached(scope, user_agent, () => textOf(data, user_agent)),
       address: cached(scope, ip_address, () => textOf(data, ip_address)),
     }
@@ -192,7 +191,7 @@ export function userText({ data, type }: ClientUserEvent): SearchText | null {
   return type === 'ClientUserAttached' ? textOf(data, data.client_user_id) : null
 }
 
-/** Returns the id of the search text of a client user id. */
+/** Returns the id of the search text for a client user id. */
 export function userTextId(
   { organizationId, environment }: DataScope,
   clientUserId: string,
@@ -212,8 +211,8 @@ export function saveTexts(texts: SearchText[]): Cte[] {
   })
 }
 
-/** Returns the URL as stored and in its readable forms, so that searches find either. */
-export function searchedForms(url: string): string[] {
+/** Returns the URL as stored and in readable forms, so that a search for any of them matches. */
+export function searchableForms(url: string): string[] {
   const readable = withUnicodeHost(url).replace(/(?:%[\da-f]{2})+/gi, decoded)
   // HTML forms encode a space as +.
   return [...new Set([url, readable, readable.replaceAll('+', ' ')])]
@@ -226,7 +225,7 @@ function withUnicodeHost(url: string): string {
     : url
 }
 
-// Returns the escapes unchanged if they are not UTF-8, or stand for control characters.
+// Returns the escapes unchanged if they are not UTF-8 or encode control characters.
 function decoded(escapes: string): string {
   try {
     const text = decodeURIComponent(escapes)

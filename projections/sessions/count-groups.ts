@@ -11,11 +11,11 @@ import { hourMs, type RollUpField, rollUpFields } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
 
-/** Lengths in milliseconds. */
+/** Milliseconds by name. */
 export const intervals = { minute: 60_000, hour: hourMs, day: 24 * hourMs, none: null } as const
 export type Interval = keyof typeof intervals
 
-// SQL over the session `s` and its arrays, unnested.
+// SQL over the session `s` and its unnested arrays.
 const groupSql = {
   verdict: 's.verdict',
   signal: 'signal.value',
@@ -33,7 +33,7 @@ const groupSql = {
   agent_provider: 's.agent_provider',
 } as const
 
-/** Fields to group by. None identifies a person. */
+/** Fields to group by. They exclude fields that identify a person. */
 export type GroupField = keyof typeof groupSql
 export const groupFields = keysOf(groupSql)
 
@@ -46,12 +46,12 @@ export interface TimeRange {
   until: number
 }
 
-/** Counts come from hourly roll-ups (hours.ts) where these suffice, otherwise from the sessions themselves. */
+/** Query that is counted from hourly roll-ups where these suffice, otherwise from sessions. */
 export interface CountQuery {
   filters: SessionFilters
   interval: Interval
   groupBy: readonly GroupField[]
-  /** Number of largest groups to return; the rest is merged into `other`. */
+  /** Number of groups to return. Smaller groups are merged into `other`. */
   top: number
   /** True if a filter or group field is deleted when decisions expire. */
   needsFacts: boolean
@@ -60,7 +60,7 @@ export interface CountQuery {
 export interface CountSources {
   /** Hours that are read from roll-ups. */
   rolledUp: number[]
-  /** Times in between, whose sessions are read one by one. */
+  /** Remaining time ranges, whose sessions are read one by one. */
   ranges: TimeRange[]
 }
 
@@ -73,7 +73,7 @@ export interface SessionGroup {
   sessions: number
 }
 
-/** Returns the groups by interval, the largest first. */
+/** Returns the groups by interval, then by size, largest first. */
 export async function countGroups(
   tx: Tx,
   scope: DataScope,
@@ -108,7 +108,7 @@ export async function countGroups(
   return rows
 }
 
-/** Returns the roll-up field that can count the query; undefined if sessions must be read. */
+/** Returns the roll-up field that can count the sessions of the query; undefined if sessions must be read. */
 export function rollUpFieldFor({
   filters,
   interval,
@@ -118,7 +118,7 @@ export function rollUpFieldFor({
   if (hasExtraFilters(filters) || interval === 'minute') return undefined
   const fields = groupBy.filter((field) => field !== 'verdict')
   if (fields.length > 1) return undefined
-  // Any field counts all sessions. `network` also separates those whose facts are deleted.
+  // Without a group field, any roll-up field will do. `network` also separates sessions whose facts have expired.
   return fields.length === 0
     ? needsFacts
       ? 'network'
@@ -138,7 +138,7 @@ function countRollUpsSql(
   const verdictFilter =
     filters.verdict &&
     `where ${initial} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
-  // Sums equal entries of all hours before parsing them. Unnesting in the select list is twice as fast as a join.
+  // Sums equal entries across hours before parsing them. Unnesting in the select list is twice as fast as a join.
   return `select at, substr(e.entry, 2, 1) = '!' as ended, ${value1 ?? 'null'} as value1, ${value2 ?? 'null'} as value2, sessions
     from (
       select at, e.entry, sum(e.sessions) as sessions from (
@@ -149,7 +149,7 @@ function countRollUpsSql(
     ) e`
 }
 
-// Sessions whose facts are deleted cannot match conditions on facts, and are counted separately as `ended`.
+// Sessions whose facts have expired cannot match conditions on facts, so they are counted separately as `ended`.
 function countSessionsSql(scope: DataScope, query: CountQuery & CountSources, bind: Bind): string {
   const { filters, interval, groupBy, needsFacts, ranges } = query
   const facts = factConditions(scope, filters, bind)
@@ -167,16 +167,16 @@ function countSessionsSql(scope: DataScope, query: CountQuery & CountSources, bi
     ) counts`
 }
 
-// With more ranges, planning a union of them takes too long.
+// Planning a union of more ranges takes too long.
 const maxUnionRanges = 20
 
 function sessionsIn(ranges: TimeRange[], bind: Bind): string {
   const selectRange = (since: string, until: string) =>
     `select * from read.sessions s where ${inScope} and s.evaluated_at >= ${since} and s.evaluated_at < ${until}`
-  // Each range of a union gets a plan that suits its number of sessions.
+  // In a union, each range gets a plan that suits its number of sessions.
   if (ranges.length <= maxUnionRanges)
     return `(${ranges.map(({ since, until }) => selectRange(bind(since), bind(until))).join(' union all ')}) s`
-  // `offset 0` keeps the planner from flattening the join, so it scans the index once per range.
+  // `offset 0` keeps the planner from flattening the join, so that the index is scanned once per range.
   const starts = bind(ranges.map(({ since }) => since))
   const ends = bind(ranges.map(({ until }) => until))
   return `unnest(${starts}::bigint[], ${ends}::bigint[]) as span (since, until)

@@ -11,7 +11,7 @@ export const visitorId = z.string().regex(new RegExp(`^vid_${idCharacters}$`))
 
 const maxUserIdCharacters = 256
 
-/** The customer's id of an end user. `.` and `..` are refused, because HTTP clients remove them from a path. */
+/** The customer's id of an end user. Rejects `.` and `..`, because HTTP clients remove them from paths. */
 export const clientUserIdInput = z
   .string()
   .refine((id) => id !== '' && characterCount(id) <= maxUserIdCharacters, {
@@ -19,7 +19,7 @@ export const clientUserIdInput = z
   })
   .refine(isPlainText, { error: 'no control characters' })
   .refine((id) => id !== '.' && id !== '..', {
-    error: 'another id than "." and "..", which no path can hold',
+    error: 'any id except "." and "..", which HTTP clients remove from paths',
   })
   .meta({ minLength: 1, maxLength: maxUserIdCharacters })
 

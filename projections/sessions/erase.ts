@@ -7,7 +7,7 @@ import { deleteRollUps, type TimedSession, timedSessionSql } from './hours.ts'
 import { readEvent } from './stored-event.ts'
 import { sessionEventTypes } from './tables.ts'
 
-/** Deletes the rows of erased sessions. Rebuilds visitors from their remaining sessions. */
+/** Deletes the rows of erased sessions, and rebuilds their visitors from the remaining sessions. */
 export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<void> {
   for (const { organization_id, environment, ...erasure } of erased) {
     const { visitors, texts } = await deleteSessions(tx, erasure)
@@ -22,11 +22,11 @@ export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<vo
   }
 }
 
-/** Returns the ids of the sessions' webhook events, except those raised by reassignments. */
+/** Returns the ids of the sessions' webhook events, except those of reassignments. */
 export const webhookEventIds = (sessionIds: string[]): string[] =>
   sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
 
-// Returns the visitors of the sessions, and the ids of their search texts.
+// Returns the ids of the sessions' visitors and search texts.
 async function deleteSessions(
   tx: Tx,
   erasure: Pick<VisitorErased, 'session_ids' | 'erased_visitor_ids' | 'changed_visitor_ids'>,
@@ -53,7 +53,7 @@ async function deleteSessions(
   const { erased_visitor_ids, changed_visitor_ids } = erasure
   const decided = decisions.rows.flatMap(({ visitor_id }) => visitor_id ?? [])
   return {
-    // Retention may have deleted the decisions already, so the event's visitors are included.
+    // Retention may have deleted the decisions already, so visitors named in the event are included.
     visitors: [...new Set([...decided, ...erased_visitor_ids, ...changed_visitor_ids])],
     texts: [
       ...texts.map(({ id }) => id),
@@ -81,8 +81,6 @@ async function deleteUnusedTexts(tx: Tx, texts: Buffer[]): Promise<void> {
   )
 }
 
-/**
- * Returns SQL that is true if a row refers to the text `t`. Other texts are leftovers, such as of pages left behind.
- */
+/** Returns SQL that is true if any row refers to the search text `t`. */
 export const isReferencedSql = (schema: string): string =>
   `t.id in (${references.map(([table, column]) => `select ${column} from ${schema}.${table} where ${column} is not null`).join(' union all ')})`

@@ -32,7 +32,7 @@ function publishedTypeOf(name: string): PublishedType {
   return published
 }
 
-/** Returns the Avro record of `read.session_facts`. The newest schema in schemas/facts/ must be equal to it. */
+/** Returns the Avro schema of `read.session_facts`. It must equal the newest schema in schemas/facts/. */
 export const factsRecord = () => ({
   type: 'record',
   name: 'SessionFacts',
@@ -45,7 +45,7 @@ export const factsRecord = () => ({
   ),
 })
 
-/** Returns the select list that reads the record's fields from the view. */
+/** Returns a select list that reads the fields of `factsRecord` from the view. */
 export const selectFacts = (alias: string): string =>
   sessionFactNames
     .map((name) => `${publishedTypeOf(name).read(`${alias}.${name}`)} as ${name}`)

@@ -3,7 +3,7 @@ import {
   column,
   nullable,
   type RowOf,
-  storable,
+  replaceNul,
   type Table,
   untrustedText,
 } from '../../infra/postgres/table.ts'
@@ -16,7 +16,7 @@ import type {
   SessionScored,
 } from '../../schemas/events.ts'
 
-/** Columns of the session's newest mark; null without one. */
+/** Columns of the session's newest mark; null without a mark. */
 export const markColumns = {
   mark_id: nullable(column.id()),
   mark: nullable(column.text<MarkLabel>()),
@@ -38,8 +38,8 @@ export type NetworkKind = (typeof anonymizers)[number] | 'other' | 'unknown'
 export const networkKinds: readonly NetworkKind[] = [...anonymizers, 'other', 'unknown']
 
 /**
- * Facts: columns from the session's newest decision that are deleted when the organization's decisions expire. A
- * session whose facts are deleted has a null `scoring_version`.
+ * Facts: columns from the session's newest decision. They are cleared when the organization's decisions expire; then
+ * `scoring_version` is null.
  */
 export const factColumns = {
   scoring_version: nullable(column.text()),
@@ -115,39 +115,39 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
   }
 }
 
-/** Returns null if the decision is no hand-off. A look-up copies the evidence of an earlier hand-off, so it is none. */
+/** Returns null if the decision is not a hand-off. A look-up only copies the evidence of an earlier hand-off. */
 export const handedOffAt = ({ hand_off, reason, evaluated_at }: SessionScored): number | null =>
   reason !== 'looked_up' && (hand_off || reason === 'hand_off') ? evaluated_at : null
 
-// Facts from members that are not encrypted.
+// Facts from unencrypted members of the event.
 const plaintextFacts: ReadonlySet<keyof SessionFacts> = new Set([
   ...(['scoring_version', 'model', 'signals', 'signal_points'] as const),
   ...(['platform', 'has_snapshot', 'handed_off_at', 'repeats'] as const),
 ])
 
-/** Returns the facts of a decision that cannot be decrypted; columns from encrypted members are null. */
-export function sealedDecisionFacts(decision: SessionScored): SessionFacts {
+/** Returns the facts of a decision that cannot be decrypted. Facts from encrypted members are null. */
+export function plaintextDecisionFacts(decision: SessionScored): SessionFacts {
   const facts = sessionFacts(decision)
   for (const name of factNames) if (!plaintextFacts.has(name)) facts[name] = null
   return facts
 }
 
-// Longer paths are not useful for counting.
+// Paths are cut to this many characters; the rest is of no use for counting.
 const maxPath = 500
-// An index entry has at most 2,700 bytes, so indexed columns are limited.
+// An index entry is limited to 2,700 bytes, so indexed columns are cut.
 const maxHost = 253
 const maxName = 64
 const maxLabels = 8
 
-// Client hints name "Google Chrome", the user agent "Chrome".
+// Client hints say "Google Chrome", the user agent "Chrome".
 const withoutVendor = (name: string | null) => name?.replace(/^(Google|Microsoft|Mozilla) /, '')
 
 const attributionLabels = ({ attribution }: SessionScored) =>
   (attribution?.labels ?? [])
     .slice(0, maxLabels)
-    .map(({ kind, value }) => storable(`${kind}:${value.slice(0, maxName)}`))
+    .map(({ kind, value }) => replaceNul(`${kind}:${value.slice(0, maxName)}`))
 
-// Returns the agent that the client claims to be or whose traces it has; unverified.
+// Returns the unverified agent that the client claims to be, or whose traces it shows.
 function claimedAgent({ web_bot_auth, attribution }: SessionScored): string | null {
   return (
     web_bot_auth?.domain ?? attribution?.labels.find(({ kind }) => kind === 'tool')?.value ?? null
@@ -164,7 +164,7 @@ function asnNumber(asn: string | null): number | null {
   return digits === undefined ? null : Number(digits)
 }
 
-// Returns the address in a form that Postgres accepts: in full and without a zone.
+// Returns the address in a form that Postgres accepts; null if it is invalid or has a zone.
 function inetText(text: string): string | null {
   return ipaddr.isValid(text) && !text.includes('%') ? ipaddr.process(text).toString() : null
 }

@@ -23,7 +23,7 @@ interface FilterField<Value> {
   /** Schema of a value in query strings. */
   schema: z.ZodType<Value>
   description?: string
-  /** Returns SQL that is true if the session `s` has one of the values. */
+  /** Returns SQL that is true if the session `s` has any of the values. */
   matchesAny: (values: Value[], bind: Bind, scope: DataScope) => string
   /** SQL that is true if the session has no value; null if every session has one. */
   emptySql: string | null
@@ -45,7 +45,7 @@ function filter<Value>(
   }
 }
 
-/** Lowers only A to Z, as the collation "C" does. */
+/** Lowercases only A to Z, like the collation "C". */
 export const inLowerCase = (name: string): string =>
   name.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase())
 
@@ -57,13 +57,13 @@ const name = z
 const maxAsn = 2 ** 32 - 1
 const asn = z
   .string()
-  .regex(/^(?:AS)?\d{1,10}$/i, { error: 'a number, as 64500 or AS64500' })
+  .regex(/^(?:AS)?\d{1,10}$/i, { error: 'a number such as 64500 or AS64500' })
   .transform((value) => Number(value.replace(/^AS/i, '')))
   .refine((number) => number <= maxAsn, { error: `at most ${maxAsn}` })
 
 const network = z
   .string()
-  .refine(isNetwork, { error: 'an IP address or a CIDR' })
+  .refine(isNetwork, { error: 'an IP address or CIDR range' })
   .transform((value) => (isIP(value) ? ipaddr.process(value).toString() : value))
 
 function isNetwork(value: string): boolean {
@@ -80,7 +80,7 @@ const host = z
   .refine((value) => hostOf(value) !== undefined, { error: 'a host name' })
   .transform((value) => hostOf(value) ?? value)
 
-// Returns the host as URLs have it, in lower case and ASCII; undefined if invalid.
+// Returns the host as in a URL, in lower case and ASCII; undefined if invalid.
 function hostOf(value: string): string | undefined {
   const url = URL.parse(`http://${value}/`)
   return url && url.href === `http://${url.hostname}/` ? url.hostname : undefined
@@ -88,10 +88,12 @@ function hostOf(value: string): string | undefined {
 
 const country = z
   .string()
-  .regex(/^[a-z]{2}$/i, { error: 'two letters of ISO 3166-1' })
+  .regex(/^[a-z]{2}$/i, { error: 'a two-letter ISO 3166-1 code' })
   .transform((code) => code.toUpperCase())
 
-const signal = z.string().regex(/^[a-z0-9_]{1,100}$/, { error: 'a signal, as webdriver_detected' })
+const signal = z
+  .string()
+  .regex(/^[a-z0-9_]{1,100}$/, { error: 'a signal such as webdriver_detected' })
 
 const labelPattern = new RegExp(`^(?:(?:${attributionKind.options.join('|')}):)?[^\\s:]{1,100}$`)
 const label = z
@@ -99,15 +101,15 @@ const label = z
   .regex(labelPattern, { error: 'a value, or kind:value' })
   .refine(isPlainText)
 
-const idOf = (prefix: 'vid' | 'key', expected: string) =>
+const idSchema = (prefix: 'vid' | 'key', expected: string) =>
   z
     .string()
     .toLowerCase()
     .regex(new RegExp(idPattern(prefix)), { error: expected })
 
-// In the order of the API description.
+// The API description lists the filters in this order.
 const fields = {
-  // A copy of the registered schema, which the API description would list twice, as input and as output.
+  // Copies the registered schema, which the API description would otherwise list twice, as input and as output.
   verdict: filter(z.enum(verdict.options), 's.verdict', { emptySql: null, isLasting: true }),
   signal: filter(signal, 's.signal_codes', {
     description: 'Signal that fired, such as `webdriver_detected`.',
@@ -134,12 +136,12 @@ const fields = {
     matchesAny: (networks, bind) => `s.ip_address <<= ${anyOf(networks, 'inet', bind)}`,
   }),
   page_host: filter(host, 's.page_host'),
-  visitor_id: filter(idOf('vid', 'a visitor id'), 's.visitor_id', { isLasting: true }),
+  visitor_id: filter(idSchema('vid', 'a visitor id'), 's.visitor_id', { isLasting: true }),
   client_user_id: filter(clientUserIdInput, 's.client_user_id', {
     matchesAny: isOfUser,
     isLasting: true,
   }),
-  key_id: filter(idOf('key', 'the id of a key'), 's.key_id', {
+  key_id: filter(idSchema('key', 'an API key id'), 's.key_id', {
     description: 'Id of the publishable key that opened the session.',
     isLasting: true,
   }),
@@ -169,7 +171,7 @@ export const filterFields: { [Name in FilterName]: FilterField<FilterValue[Name]
 /** Fields that can be empty. */
 export const emptyFields = filterNames.filter((name) => filterFields[name].emptySql !== null)
 
-// The collation "C" lowers only A to Z, which is twice as fast and the same in every database.
+// The collation "C" lowercases only A to Z, which is twice as fast and the same in every database.
 function lowerCase(sql: string): string {
   return `lower(${sql} collate "C")`
 }
@@ -178,7 +180,7 @@ function equalsAny(sql: string) {
   return (values: unknown[], bind: Bind): string => `${sql} = ${anyOf(values, 'text', bind)}`
 }
 
-// A single value lets Postgres scan an index in order, and is faster to compare.
+// With a single value, Postgres can scan an index in order and compares faster.
 function anyOf(values: unknown[], type: string, bind: Bind): string {
   return values.length === 1 ? `${bind(values[0])}::${type}` : `any(${bind(values)}::${type}[])`
 }
@@ -187,7 +189,7 @@ function hasSignal(slugs: string[], bind: Bind): string {
   return `(${slugs.map((slug) => `strpos(s.signal_codes, ${bind(signalCode(slug))}) > 0`).join(' or ')})`
 }
 
-// The first condition skips the many sessions without labels. A value without a kind matches every kind.
+// The first condition skips sessions without labels, which are frequent. A value without a kind matches every kind.
 function hasLabel(values: string[], bind: Bind): string {
   const labels = values.flatMap((value) =>
     value.includes(':') ? [value] : attributionKind.options.map((kind) => `${kind}:${value}`),
@@ -195,7 +197,7 @@ function hasLabel(values: string[], bind: Bind): string {
   return `s.attribution <> '{}' and s.attribution && ${bind(labels)}::text[]`
 }
 
-// The indexed id of the text includes the scope. It ignores case and Unicode normalization, so the exact id is checked, too.
+// Finds sessions by the indexed search text, which ignores case and Unicode normalization, then compares the exact id.
 function isOfUser(ids: string[], bind: Bind, scope: DataScope): string {
   const texts = ids.map((id) => userTextId(scope, id))
   const isText = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`

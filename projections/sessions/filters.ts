@@ -8,11 +8,11 @@ import {
 import type { DataScope } from './scope.ts'
 
 interface FieldFilters extends FilterValues {
-  /** Fields that have no value. Combined with values of the same field, either one matches. */
+  /** Fields that must be empty. If the field also has values, a session matches either way. */
   without?: FilterName[] | undefined
 }
 
-/** Values of a member are ORed, members are ANDed. */
+/** Filters of sessions. Values of a member are ORed; members are ANDed. */
 export interface SessionFilters extends FieldFilters {
   /** Time of the newest decision in epoch milliseconds, inclusive. */
   since?: number | undefined
@@ -21,22 +21,22 @@ export interface SessionFilters extends FieldFilters {
   score_min?: number | undefined
   score_max?: number | undefined
   handed_off?: boolean[] | undefined
-  /** Excludes sessions that match any of these. Empty fields match no value. */
+  /** Excludes sessions that match any of these. A session without a value in the field is not excluded. */
   not?: FieldFilters | undefined
 }
 
 const lastingFields = filterNames.filter((name) => filterFields[name].isLasting)
-// Reversed to check signals and attributions last, since they take longest.
+// Reversed, so that signals and attributions, which take longest, are checked last.
 const factFields = filterNames.filter((name) => !filterFields[name].isLasting).reverse()
 
 const usesField = (filters: SessionFilters, name: FilterName): boolean =>
   [filters, filters.not].some((fields) => fields?.[name] || fields?.without?.includes(name))
 
-/** Returns true if a filter needs fields that are deleted when decisions expire. */
+/** Returns true if a filter uses fields that are cleared when decisions expire. */
 export const hasFactFilters = (filters: SessionFilters): boolean =>
   filters.handed_off !== undefined || factFields.some((name) => usesField(filters, name))
 
-/** Returns true if there are filters other than times and verdicts. */
+/** Returns true if there are filters other than time and verdict. */
 export function hasExtraFilters({
   since: _,
   until: __,
@@ -47,19 +47,19 @@ export function hasExtraFilters({
   return [...Object.values(others), ...Object.values(not)].some((value) => value !== undefined)
 }
 
-/** Returns true if an index finds all matching sessions. */
-export const hasIndex = (filters: SessionFilters): boolean =>
-  hasPerson(filters) || !hasExtraFilters(filters)
+/** Returns true if an index can find all matching sessions. */
+export const hasUsableIndex = (filters: SessionFilters): boolean =>
+  hasPersonFilter(filters) || !hasExtraFilters(filters)
 
-/** Returns true if the filters name visitors or users, whose sessions an index finds. */
-export const hasPerson = ({ without = [], ...filters }: SessionFilters): boolean =>
+/** Returns true if the filters name visitors or users, whose sessions an index can find. */
+export const hasPersonFilter = ({ without = [], ...filters }: SessionFilters): boolean =>
   personFields.some((field) => filters[field] !== undefined && !without.includes(field))
 
-/** Returns true if the filters use fields that the index lacks, so that rows must be read. */
-export const needsRows = (filters: SessionFilters): boolean =>
-  !hasPerson(filters) && personFields.some((name) => usesField(filters, name))
+/** Returns true if the filters use fields that the index lacks, so rows must be read. */
+export const readsRows = (filters: SessionFilters): boolean =>
+  !hasPersonFilter(filters) && personFields.some((name) => usesField(filters, name))
 
-/** Returns the factor by which signals and attributions slow down the check of each row. */
+/** Returns the factor by which filters on signals and attributions slow down the check of a row. */
 export const rowCost = (filters: SessionFilters): number =>
   1 +
   [filters, filters.not ?? {}].flatMap(({ signal = [], attribution = [] }) => [
@@ -86,7 +86,7 @@ export function timeConditions({ since, until }: SessionFilters, bind: Bind): st
   ]
 }
 
-/** Returns conditions on fields that a session keeps as long as it exists. */
+/** Returns SQL conditions on fields that a session keeps as long as it exists. */
 export function lastingConditions(scope: DataScope, filters: SessionFilters, bind: Bind): string[] {
   return [
     ...where(filters.score_min, (score) => `s.risk_score >= ${bind(score)}`),
@@ -95,10 +95,7 @@ export function lastingConditions(scope: DataScope, filters: SessionFilters, bin
   ]
 }
 
-/**
- * Returns conditions on fields deleted with the decisions. Sessions without decisions match none, not even a negated
- * one.
- */
+/** Returns SQL conditions on facts. Sessions whose facts have expired match none, not even a negated one. */
 export function factConditions(scope: DataScope, filters: SessionFilters, bind: Bind): string[] {
   const conditions = [
     ...where(filters.handed_off, handedOff),

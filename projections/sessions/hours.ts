@@ -4,7 +4,7 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 
 export const hourMs = 3_600_000
 
-/** Fields that roll-ups count sessions by, each with the verdict. None identifies a person. */
+/** Fields by which roll-ups count sessions, each together with the verdict. */
 export const rollUpFields = [
   ...(['country', 'asn', 'network', 'browser', 'os', 'page_host', 'key_id'] as const),
   ...(['agent_status', 'agent_provider', 'signal', 'attribution'] as const),
@@ -12,12 +12,12 @@ export const rollUpFields = [
 export type RollUpField = (typeof rollUpFields)[number]
 
 /**
- * Hourly roll-ups: session counts of past hours. They are a cache and not projected from events: `roll-up.ts` computes
- * them in the background, and every change of a session deletes the roll-up of its hour in the same transaction. A row
- * with `sessions` null is being computed.
+ * Hourly roll-ups: cached session counts of past hours. `roll-up.ts` computes them in the background, and every change
+ * of a session deletes the roll-up of its hour in the same transaction. While a roll-up is computed, `sessions` is
+ * null.
  *
- * A field has two arrays: entries, and the number of sessions of each. An entry is the first letter of the verdict,
- * then `=` and the value, `-` for sessions without a value, or `!` for those whose facts are deleted.
+ * Each field has two arrays: entries, and their numbers of sessions. An entry is the first letter of the verdict,
+ * followed by `=` and the value, by `-` for no value, or by `!` for sessions whose facts have expired.
  */
 export const sessionHours = {
   name: 'session_hours',
@@ -32,15 +32,15 @@ export const sessionHours = {
 `,
 }
 
-/** Returns SQL for the hour of a time. */
-export const hourOf = (at: string): string => `(${at} - ${at} % ${hourMs})`
+/** Returns SQL for the start of the hour, in epoch milliseconds. */
+export const hourStartSql = (at: string): string => `(${at} - ${at} % ${hourMs})`
 
-// Locks rows in key order, so that two transactions that delete the same hours cannot deadlock.
+// Locks rows in key order, so that concurrent deletes of the same hours cannot deadlock.
 const deleteRollUpsSql = (changed: string): string =>
   `delete from session_hours where (organization_id, environment, hour) in (
     select h.organization_id, h.environment, h.hour from session_hours h
     where (h.organization_id, h.environment, h.hour) in (
-      select organization_id, environment, ${hourOf('evaluated_at')} from ${changed}
+      select organization_id, environment, ${hourStartSql('evaluated_at')} from ${changed}
     ) order by h.organization_id, h.environment, h.hour for update
   )`
 
@@ -52,17 +52,17 @@ export interface TimedSession {
 }
 
 const timedColumns: Column<TimedSession>[] = [
-  { name: 'session_id', type: 'text', of: (row) => row.session_id },
-  { name: 'organization_id', type: 'text', of: (row) => row.organization_id },
-  { name: 'environment', type: 'text', of: (row) => row.environment },
-  { name: 'evaluated_at', type: 'bigint', of: (row) => row.evaluated_at },
+  { name: 'session_id', type: 'text', encode: (row) => row.session_id },
+  { name: 'organization_id', type: 'text', encode: (row) => row.organization_id },
+  { name: 'environment', type: 'text', encode: (row) => row.environment },
+  { name: 'evaluated_at', type: 'bigint', encode: (row) => row.evaluated_at },
 ]
 
-/** Deletes the roll-ups of the sessions' hours, old and new, in the statement that writes the sessions. */
+/** Returns a CTE, for the statement that writes the sessions, that deletes the roll-ups of their old and new hours. */
 export function deleteRollUpsCte(sessions: TimedSession[]): Cte {
   return {
     as: 'delete_hours',
-    at: (first) => {
+    sql: (first) => {
       const { names, source, values } = unnest(timedColumns, sessions, first)
       const stored = `select s.organization_id, s.environment, s.evaluated_at from sessions s join fresh using (session_id)`
       const changed = `(with fresh as (select * from ${source} as f (${names}))

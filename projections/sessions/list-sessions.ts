@@ -4,8 +4,8 @@ import type { SessionFacts } from './facts.ts'
 import type { Bind } from './filter-fields.ts'
 import {
   conditionsOf,
-  hasIndex,
-  hasPerson,
+  hasPersonFilter,
+  hasUsableIndex,
   type SessionFilters,
   timeConditions,
 } from './filters.ts'
@@ -19,11 +19,11 @@ export interface ListSessions {
   after?: SessionPosition | undefined
   filters?: SessionFilters | undefined
   search?: string | undefined
-  /** Sessions that are read for a page that no index finds. */
+  /** Number of sessions that a page reads if the filters have no usable index. */
   windowSize?: number
 }
 
-/** Position in a list, which is ordered by time, newest first. */
+/** Position in a list ordered by time, newest first. */
 export interface SessionPosition {
   evaluatedAt: number
   id: string
@@ -40,7 +40,6 @@ export interface SessionRow {
   facts: ListedFacts | null
 }
 
-// Facts in the rows of a list.
 const listedFacts = [
   ...([
     'scoring_version',
@@ -57,13 +56,13 @@ const listedFacts = [
 export type ListedFacts = Pick<SessionFacts, (typeof listedFacts)[number]>
 
 export interface SessionRowPage extends Page<SessionRow> {
-  /** Position back to which sessions were read, if a page reads only a part of them; null = all were read. */
+  /** Position of the last session that was read, if the filters have no usable index; null = all were read. */
   readTo?: SessionPosition | null
 }
 
 /**
- * Lists sessions. If an index fits the filters, it finds all of them. Otherwise a page reads a window of sessions,
- * whether or not they match, so it can be short or empty although more follow.
+ * Lists sessions. If the filters have no usable index, each page reads a limited window of sessions, so it can be short
+ * or empty although more pages follow.
  */
 export async function listSessions(
   db: Db,
@@ -71,13 +70,13 @@ export async function listSessions(
   { search, filters = {}, ...page }: ListSessions,
 ): Promise<SessionRowPage> {
   const options = { ...page, filters }
-  if (!search && !hasIndex(filters)) return readWindow(db, scope, options)
+  if (!search && !hasUsableIndex(filters)) return readWindow(db, scope, options)
   if (!search) return querySessions(db, scope, { ...options, from: byVerdict })
   if (isUnsearchable(search)) return { rows: [], hasMore: false }
   const id = search.toLowerCase()
   const exact = exactMatch(id)
   if (exact) return querySessions(db, scope, { ...options, parameter: id, condition: exact })
-  // Frequent texts are found among the newest sessions, rare ones through the indexes.
+  // Looks for frequent texts among the newest sessions, then for rare ones through the indexes.
   const parameter = containsPattern(search)
   const newest = { ...options, parameter, from: fromNewest, condition: hasText }
   const newestPage = await querySessions(db, scope, newest)
@@ -103,7 +102,7 @@ async function querySessions(
   const { limit, after, filters, from, parameter, condition } = query
   const { values, bind } = createBind(scope, limit)
   if (parameter !== undefined) bind(parameter)
-  const where = [inScope, ...before(after, bind), ...conditionsOf(scope, filters, bind)]
+  const where = [inScope, ...cursorCondition(after, bind), ...conditionsOf(scope, filters, bind)]
   if (condition) where.push(condition)
   const { rows } = await db.query<ListedSession>(
     `select ${sessionFields} from ${from?.(query, bind) ?? 'read.sessions'} s
@@ -118,18 +117,18 @@ function createBind(scope: DataScope, limit: number) {
   return { values, bind: (value: unknown) => `$${values.push(value)}` }
 }
 
-const before = (after: SessionPosition | undefined, bind: Bind): string[] =>
+const cursorCondition = (after: SessionPosition | undefined, bind: Bind): string[] =>
   after ? [`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`] : []
 
 const fromNewest = ({ after }: SessionsQuery, bind: Bind): string =>
-  newestSessions(before(after, bind))
+  newestSessions(cursorCondition(after, bind))
 
-// Returns a union of the newest sessions of each verdict, since Postgres scans the index by verdict in order for a
-// single verdict only. Filters by person use their own index instead.
+// Returns a union of the newest sessions of each verdict, because Postgres scans the index in order only for a single
+// verdict. Filters by visitor or user have their own index.
 function byVerdict({ after, filters }: SessionsQuery, bind: Bind): string {
   const { verdict: verdicts = [] } = filters
-  if (verdicts.length < 2 || hasPerson(filters)) return 'read.sessions'
-  const conditions = [...before(after, bind), ...timeConditions(filters, bind)]
+  if (verdicts.length < 2 || hasPersonFilter(filters)) return 'read.sessions'
+  const conditions = [...cursorCondition(after, bind), ...timeConditions(filters, bind)]
   const selects = verdicts.map((verdict) => {
     const where = [inScope, `s.verdict = ${bind(verdict)}`, ...conditions]
     return `(select * from read.sessions s where ${where.join(' and ')} ${newestFirst} limit $3)`
@@ -138,13 +137,13 @@ function byVerdict({ after, filters }: SessionsQuery, bind: Bind): string {
 }
 
 const defaultWindowSize = 50_000
-// Sessions that are read first; enough to fill a page with a frequent value.
-const newestRead = 5000
+// Number of sessions to read first, enough to fill a page with a frequent value.
+const firstReadSize = 5000
 
 /**
- * Reads a page from a window of sessions. A single statement, because a session that moves between two statements could
- * be skipped. If the newest sessions of the window do not fill the page, finds the end of the window and reads up to it
- * through the index with the conditions, which is twice as fast as filtering a subquery.
+ * Reads a page from a window of sessions. If the newest ones do not fill the page, finds the end of the window and
+ * reads up to it through the index, which is twice as fast as filtering a subquery. Uses a single statement, because a
+ * session that changes its position between two statements could be skipped.
  */
 async function readWindow(
   db: Db,
@@ -153,14 +152,15 @@ async function readWindow(
 ): Promise<SessionRowPage> {
   const { values, bind } = createBind(scope, limit)
   const { since: _, until: __, ...fieldFilters } = filters
-  const inWindow = [inScope, ...before(after, bind), ...timeConditions(filters, bind)].join(' and ')
+  const window = [inScope, ...cursorCondition(after, bind), ...timeConditions(filters, bind)]
+  const inWindow = window.join(' and ')
   const conditions = conditionsOf(scope, fieldFilters, bind).join(' and ')
   const isShort = '(select count(*) from newest) < $3'
   const end = (column: string) => `(select ${column} from ending)`
   const { rows } = await db.query<ListedSession & { end_at: number; end_id: string | null }>(
     `with newest as materialized (
        select s.session_id, s.evaluated_at from (
-         select * from read.sessions s where ${inWindow} ${newestFirst} limit ${Math.min(newestRead, windowSize)}
+         select * from read.sessions s where ${inWindow} ${newestFirst} limit ${Math.min(firstReadSize, windowSize)}
        ) s where ${conditions} ${newestFirst} limit $3
      ),
      ending as materialized (
@@ -179,7 +179,7 @@ async function readWindow(
      left join (page join read.sessions s using (session_id)) on true ${newestFirst}`,
     values,
   )
-  // Without a matching session, a single row has only the end.
+  // Without a match, there is a single row that only has the end of the window.
   const matching = rows.filter(({ session_id }) => session_id !== null)
   const page = pageOf(matching, limit)
   const last = page.rows.at(-1)

@@ -1,16 +1,16 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Bind } from './filter-fields.ts'
 import { lastingConditions } from './filters.ts'
-import type { Person } from './person.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
+import type { SessionSelector } from './selected-sessions.ts'
 import { type StoredMark, sessionMarks } from './tables.ts'
 
-/** Returns the ids of the target's current sessions, at most `limit`. */
+/** Returns the ids of the existing sessions that the target selects, at most `limit`. */
 export async function sessionsToMark(
   db: Db,
   scope: DataScope,
-  { target, limit }: { target: Person; limit: number },
+  { target, limit }: { target: SessionSelector; limit: number },
 ): Promise<string[]> {
   const values: unknown[] = [scope.organizationId, scope.environment]
   const bind: Bind = (value) => `$${values.push(value)}`
@@ -23,7 +23,7 @@ export async function sessionsToMark(
   return rows.map(({ session_id }) => session_id)
 }
 
-function targetConditions(scope: DataScope, target: Person, bind: Bind): string[] {
+function targetConditions(scope: DataScope, target: SessionSelector, bind: Bind): string[] {
   if ('sessionIds' in target) return [`s.session_id = any(${bind(target.sessionIds)})`]
   const filters =
     'visitorId' in target
@@ -32,7 +32,7 @@ function targetConditions(scope: DataScope, target: Person, bind: Bind): string[
   return lastingConditions(scope, filters, bind)
 }
 
-/** Returns a row for each session that has or had the mark. */
+/** Returns the mark's rows, one per session, including removed ones. */
 export async function sessionsWithMark(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -46,7 +46,7 @@ export async function sessionsWithMark(
   return rows
 }
 
-/** Returns the newest mark of each marked session, by session id. */
+/** Lists the newest mark of each marked session, ordered by session id. */
 export async function newestMarks(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -61,7 +61,7 @@ export async function newestMarks(
   return rows
 }
 
-/** Returns the newest mark by session; null without one. Unknown sessions are missing. */
+/** Returns the newest mark by session id; null for a session without marks. Omits unknown sessions. */
 export async function currentMarks(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -79,7 +79,7 @@ export interface SessionMark extends Pick<StoredMark, 'label' | 'reason' | 'mark
   id: string
 }
 
-/** Returns SQL for the `SessionMark` of a row of `sessions`; null without one. */
+/** Returns SQL for the `SessionMark` of a row of `sessions`; null without a mark. */
 export const selectMark = (session: string): string =>
   `case when ${session}.mark_id is not null then json_build_object('id', ${session}.mark_id, 'label', ${session}.mark,
     'reason', ${session}.mark_reason, 'marked_at', ${session}.marked_at) end`

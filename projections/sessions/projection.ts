@@ -1,9 +1,9 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { webhookEventId } from '../../infra/ids.ts'
-import { type Cte, runTogether, unnest } from '../../infra/postgres/arrays.ts'
+import { type Cte, runAsOneStatement, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
+import { insertRows, type RowOf, replaceNul } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { applyMarks, isMarkEvent } from './apply-marks.ts'
 import {
@@ -23,9 +23,9 @@ import {
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
 import { handedOffAt, type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
-import { captureSetting, factsMigrations, factsTriggers } from './facts-notes.ts'
+import { captureSetting, factsMigrations, factsTriggers } from './facts-outbox.ts'
 import { deleteRollUpsCte, sessionHours } from './hours.ts'
-import { comparedRows, createSessionsPrune } from './prune.ts'
+import { comparedRows, createSessionPruner } from './prune.ts'
 import { analystsMigrations, sessionFactsView } from './session-facts.ts'
 import { signalCodes } from './signal-codes.ts'
 import {
@@ -57,7 +57,7 @@ const tables = [
   sessionHours,
 ]
 
-/** Sessions, decisions and visitors. A single projection, so that a session and its visitor appear together. */
+/** Sessions, decisions and visitors, in a single projection so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
   version: 4,
@@ -70,36 +70,36 @@ export const sessionsProjection: Projection = {
   indexes: sessionReadIndexes + factsTriggers,
   appliedIn: [decisions.name, clientUserChanges.name, sessionMarks.name],
   apply,
-  // Rebuilds a visitor's row from decisions of all partitions.
+  // A reassignment rebuilds a visitor's row from decisions of all partitions.
   isExclusive: isReassignment,
-  createPrune: createSessionsPrune,
+  createPrune: createSessionPruner,
   erase: eraseSessions,
   comparedRows,
-  subjectsOf: (events) =>
+  changedIdsOf: (events) =>
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
 }
 
-// A partition has all events of a session, so offsets order its decisions. A visitor's sessions are in many partitions,
-// so evaluation times order theirs.
+// All events of a session are in the same partition, so offsets order its decisions. A visitor's sessions are in many
+// partitions, so evaluation times order them.
 async function apply(tx: Tx, recorded: RecordedEvent[]): Promise<Cte[]> {
   const events = recorded.filter(({ isErased }) => !isErased)
   const changes = events.filter(isClientUserEvent)
   const marks = events.filter(isMarkEvent)
   const scored = await writeUpToLastReassignment(tx, events)
   if (changes.length === 0 && marks.length === 0) return scoredWrites(scored)
-  // Marks and users change sessions that the decisions create.
-  await runTogether(tx, scoredWrites(scored))
+  // Decisions create the sessions that marks and users change.
+  await runAsOneStatement(tx, scoredWrites(scored))
   await applyMarks(tx, marks)
   return clientUserWrites(changes)
 }
 
 // Writes everything up to the last reassignment, because reassignments change the rows of earlier decisions. Returns
-// the decisions after it.
+// the later decisions.
 async function writeUpToLastReassignment(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
   let [scored, reassignments]: [ScoredEvent[], ReassignmentEvent[]] = [[], []]
   async function write(): Promise<void> {
     if (reassignments.length === 0) return
-    await runTogether(tx, scoredWrites(scored))
+    await runAsOneStatement(tx, scoredWrites(scored))
     await applyReassignments(tx, reassignments)
     scored = []
     reassignments = []
@@ -124,7 +124,7 @@ function scoredWrites(scored: ScoredEvent[]): Cte[] {
   if (events.length === 0) return []
   return [
     ...insertRows(decisions, events.map(decisionRow), { areNew: true }),
-    { as: 'put_sessions', at: (first) => upsertSessions(events, first) },
+    { as: 'put_sessions', sql: (first) => upsertSessions(events, first) },
     deleteRollUpsCte(events.map(({ data }) => data)),
     ...upsertVisitors(events),
     ...insertRows(sessionEvents, events.flatMap(sessionEventRows)),
@@ -155,7 +155,7 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
   return { ...commonColumns(event), log_partition, log_offset, observed_at, event: event.value }
 }
 
-// Ids derive from type and session, so only the first decision of a type inserts a row.
+// Ids derive from type and session, so only the session's first event of a type is inserted.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
   const columns = {
@@ -166,21 +166,21 @@ function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] 
     visitor: null,
     session_id: null,
   }
-  return eventTypesOf(data).map((type) => ({
+  return raisedEventTypes(data).map((type) => ({
     id: webhookEventId(type, data.session_id),
     type,
     ...columns,
   }))
 }
 
-export function eventTypesOf({ visitor, is_provisional }: SessionScored): SessionEventType[] {
+export function raisedEventTypes({ visitor, is_provisional }: SessionScored): SessionEventType[] {
   return [
     ...(visitor ? (['session.fingerprint.calculated'] as const) : []),
     ...(is_provisional ? [] : (['session.result.persisted'] as const)),
   ]
 }
 
-interface Latest extends Pick<SessionFacts, 'handed_off_at'> {
+interface LatestDecision extends Pick<SessionFacts, 'handed_off_at'> {
   event: SearchableEvent
   first: SearchableEvent
 }
@@ -191,7 +191,7 @@ type SessionRow = Omit<
   'client_user_id' | 'user_text' | keyof typeof markColumns
 >
 const fixedColumns = ['session_id', 'organization_id', 'environment', 'created_at']
-// A later decision that is no hand-off keeps the time.
+// Columns that keep their value if a later decision has none.
 const stickyColumns = ['handed_off_at']
 const assignments = sessionColumns
   .filter(({ name }) => !fixedColumns.includes(name))
@@ -207,7 +207,7 @@ function upsertSessions(events: SearchableEvent[], first: number) {
     latestOfSessions(events).map(sessionRow),
     first,
   )
-  // The client user id may have been attached before the session's row exists.
+  // The client user id may have been attached before the session's row existed.
   const text = `insert into sessions as s (${names}, client_user_id, user_text)
     select i.*, u.client_user_id, u.user_text from ${source} as i (${names})
     left join lateral (
@@ -218,8 +218,8 @@ function upsertSessions(events: SearchableEvent[], first: number) {
   return { text, values }
 }
 
-function latestOfSessions(events: SearchableEvent[]): Latest[] {
-  const latest = new Map<string, Latest>()
+function latestOfSessions(events: SearchableEvent[]): LatestDecision[] {
+  const latest = new Map<string, LatestDecision>()
   for (const event of events) {
     const previous = latest.get(event.data.session_id)
     const handed_off_at = handedOffAt(event.data) ?? previous?.handed_off_at ?? null
@@ -228,7 +228,7 @@ function latestOfSessions(events: SearchableEvent[]): Latest[] {
   return [...latest.values()]
 }
 
-function sessionRow({ event, first, handed_off_at }: Latest): SessionRow {
+function sessionRow({ event, first, handed_off_at }: LatestDecision): SessionRow {
   const { page, agent, address } = event.texts
   const facts = sessionFacts(event.data)
   return {
@@ -249,16 +249,16 @@ function clientUserWrites(events: ClientUserEvent[]): Cte[] {
   if (events.length === 0) return []
   const latest = new Map(events.map((event) => [event.data.session_id, event]))
   return [
-    { as: 'update_client_users', at: (first) => updateClientUsers([...latest.values()], first) },
+    { as: 'update_client_users', sql: (first) => updateClientUsers([...latest.values()], first) },
     ...insertRows(clientUserChanges, events.map(changeRow)),
-    // Saves the texts of all events, so that the result does not depend on how the log was cut into batches.
+    // Saves the texts of all events, so that the result does not depend on how the log was divided into batches.
     ...saveTexts(events.flatMap((event) => userText(event) ?? [])),
   ]
 }
 
 function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {
   const { event_id, session_id } = event.data
-  const user = event.type === 'ClientUserAttached' ? storable(event.data.client_user_id) : null
+  const user = event.type === 'ClientUserAttached' ? replaceNul(event.data.client_user_id) : null
   const log_offset = event.position.offset
   return {
     event_id,

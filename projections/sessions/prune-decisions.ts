@@ -3,8 +3,9 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { factNames } from './facts.ts'
 import { deleteRollUps, type TimedSession, timedSessionSql } from './hours.ts'
 
-// Rows locked per step, and index entries read per step.
+// Limits the rows that one call locks.
 const chunk = 1000
+// Limits the index entries that one call reads.
 const scanSize = 10_000
 
 interface ScanPosition {
@@ -14,11 +15,10 @@ interface ScanPosition {
 }
 
 /**
- * Deletes the expired decisions of sessions that are kept longer. Remembers how far it has scanned, and starts over
- * when the cutoff advances: a stuck partition can deliver expired decisions late, and no index lists sessions that have
- * any.
+ * Returns a function that deletes expired decisions of sessions that are kept longer. It remembers its position, and
+ * starts over when the cutoff advances, because a stuck partition can deliver expired decisions late.
  */
-export function createDecisionsPrune(): Prune {
+export function createDecisionPruner(): Prune {
   const positions = new Map<string, ScanPosition>()
   return async (tx, cutoffs) => {
     for (const { organization_id, decisions_before: before, sessions_before } of cutoffs) {
@@ -49,7 +49,7 @@ interface Scan {
   from: ScanPosition
 }
 
-// Returns sessions with decisions to delete, in order, and always the last session that was scanned.
+// Returns sessions with decisions to delete and the last session that was scanned, in order, at most `chunk`.
 async function findSessionsToPrune(
   tx: Tx,
   { organization_id, environment, from: { before, at, sessionId } }: Scan,
@@ -70,7 +70,7 @@ async function findSessionsToPrune(
   return rows
 }
 
-// Keeps the row with the columns that lists need.
+// Keeps the rows, with the columns that lists need.
 async function clearFacts(tx: Tx, sessionIds: string[]): Promise<void> {
   const { rows } = await tx.query<TimedSession>({
     name: 'end-facts',

@@ -3,16 +3,16 @@ import type { Projection, Prune, RetentionCutoffs } from '../../infra/event-stor
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { isReferencedSql, webhookEventIds } from './erase.ts'
 import { deleteRollUps, sessionHours, type TimedSession, timedSessionSql } from './hours.ts'
-import { createDecisionsPrune, deleteDecisions } from './prune-decisions.ts'
+import { createDecisionPruner, deleteDecisions } from './prune-decisions.ts'
 import { searchTexts, visitorSessions, visitors } from './tables.ts'
 
-// Rows per statement, which limits locks and their duration.
+// Rows per statement; limits the number and duration of locks.
 const chunk = 1000
 const textChunk = 2000
 
 type CutoffName = 'sessions_before' | 'decisions_before' | 'visitors_before'
 
-// Returns the organizations that have the cutoff, and their cutoffs.
+// Returns the organizations that have the cutoff, and the cutoffs.
 function cutoffParameters(cutoffs: RetentionCutoffs[], name: CutoffName): [string[], number[]] {
   const present = cutoffs.filter(({ [name]: before }) => before !== null)
   return [present.map((row) => row.organization_id), present.map((row) => Number(row[name]))]
@@ -22,12 +22,12 @@ const scopesSql = `unnest($1::text[], $2::bigint[]) as cutoff (organization_id, 
   cross join (values ('live'), ('test')) as env (environment)`
 
 /**
- * Deletes expired sessions with all their rows, expired decisions and visitors, and then search texts without
- * references. Skips locked rows until the next call.
+ * Returns a function that deletes expired sessions with all their rows, expired decisions and visitors, and then
+ * unreferenced search texts. It skips locked rows until the next call.
  */
-export function createSessionsPrune(): Prune {
-  const pruneDecisions = createDecisionsPrune()
-  const texts = createTextsPrune()
+export function createSessionPruner(): Prune {
+  const pruneDecisions = createDecisionPruner()
+  const texts = createTextPruner()
   return async (tx, cutoffs) => {
     const sessions = await pruneSessions(tx, cutoffs)
     const hasDecisionsLeft = await pruneDecisions(tx, cutoffs)
@@ -35,7 +35,7 @@ export function createSessionsPrune(): Prune {
     const hasKeysLeft = await deleteEndedDataKeys(tx, chunk)
     const isChanged = sessions > 0 || visitorRows > 0 || hasDecisionsLeft
     if (isChanged) texts.restart()
-    // Texts get a transaction of their own: waiting for their table lock while holding these row locks could deadlock.
+    // Texts are deleted in a later transaction: waiting for the table lock while holding row locks could deadlock.
     if (isChanged || hasKeysLeft) return true
     return texts.prune(tx, cutoffs)
   }
@@ -62,7 +62,7 @@ async function pruneSessions(tx: Tx, cutoffs: RetentionCutoffs[]): Promise<numbe
   const ids = rows.map((row) => row.session_id)
   await deleteSessionRows(tx, ids)
   await deleteRollUps(tx, rows)
-  // While its visitor is kept, scoring and rebuilds still decrypt the session's events.
+  // While the visitor is kept, scoring and rebuilds still decrypt the session's events.
   const unlinked = rows.filter(({ is_linked }) => !is_linked)
   await markDataKeysEnded(
     tx,
@@ -123,7 +123,7 @@ interface SearchedRows {
   visitors?: string
 }
 
-// Returns SQL that is true if a session or visitor refers to the text `t`.
+// Returns SQL that is true if a session or visitor refers to the search text `t`.
 function isSearchedSql({ schema, visitors = 'true' }: SearchedRows = {}): string {
   const uses = Object.entries(textColumns).flatMap(([table, columns]) =>
     columns.map(
@@ -142,20 +142,20 @@ const hasAllDecisions = (schema: string, visitor: string) =>
     and l.environment = ${visitor}.environment and l.visitor_id = ${visitor}.visitor_id
     and not ${hasDecisions(schema, 'l')})`
 
-/** Rows that a rebuild must reproduce. Visitors that were rebuilt after some of their decisions expired may differ. */
+/** Rows that a rebuild must reproduce. Visitors can differ if some of their decisions had expired. */
 export const comparedRows: NonNullable<Projection['comparedRows']> = {
-  // A cache that is computed in the background.
+  // Roll-ups are a cache that is computed in the background.
   [sessionHours.name]: 'not compared',
-  [visitors.name]: { ofExpired: (schema) => hasAllDecisions(schema, 't') },
-  [visitorSessions.name]: { ofExpired: (schema) => hasDecisions(schema, 't') },
+  [visitors.name]: { whenDataExpired: (schema) => hasAllDecisions(schema, 't') },
+  [visitorSessions.name]: { whenDataExpired: (schema) => hasDecisions(schema, 't') },
   [searchTexts.name]: {
     always: isReferencedSql,
-    ofExpired: (schema) => isSearchedSql({ schema, visitors: hasAllDecisions(schema, 'u') }),
+    whenDataExpired: (schema) => isSearchedSql({ schema, visitors: hasAllDecisions(schema, 'u') }),
   },
 }
 
-// Scans all texts once after rows were deleted, since texts are shared and cannot be deleted with a session.
-function createTextsPrune() {
+// Scans all texts once after rows were deleted, because sessions share texts.
+function createTextPruner() {
   let after: Buffer | undefined = Buffer.alloc(0)
 
   async function prune(tx: Tx, cutoffs: RetentionCutoffs[]): Promise<boolean> {
@@ -182,7 +182,7 @@ function createTextsPrune() {
   }
 }
 
-// Locks out writers: one that starts to use an existing text does not insert it again.
+// Locks out writers, because a writer that starts to use an existing text does not insert it again.
 async function deleteTexts(tx: Tx, ids: Buffer[]): Promise<void> {
   await tx.query(`set local lock_timeout = '2s'; lock table sessions, visitors in share mode`)
   await tx.query(`delete from search_texts t where t.id = any($1) and not ${isSearchedSql()}`, [

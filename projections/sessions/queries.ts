@@ -34,7 +34,7 @@ export interface SessionDetailRow {
   logPosition: { partition: number; offset: number }
   previous_decisions: DecisionSummary[]
   visitor: LinkedVisitor | null
-  /** Current values, not those at the decision; null without a visitor. */
+  /** Current values, not as of the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
   /** Event of the latest decision. */
   detail: SessionScored
@@ -83,7 +83,7 @@ export const findDecisions = (db: Db, decisionIds: string[]): Promise<FullDecisi
     values: [decisionIds],
   })
 
-/** Returns the newest decision of each session. Only one each, because a client can cause any number of them. */
+/** Returns the newest decision of each session. */
 export const findLatestDecisions = (db: Db, sessionIds: string[]): Promise<FullDecisionRow[]> =>
   readDecisions(db, {
     name: 'find-latest-decisions',
@@ -147,7 +147,7 @@ export interface ListVisitors {
   search?: string | undefined
 }
 
-/** Returns visitors, the most recently seen first by default. */
+/** Lists visitors, by default the most recently seen first. */
 export async function listVisitors(
   db: Db,
   scope: DataScope,

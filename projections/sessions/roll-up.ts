@@ -5,12 +5,12 @@ import {
   type Build,
   buildLock,
   requireCurrentBuild,
-  useSchema,
+  searchPath,
 } from '../../infra/event-store/builds.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
-import { hourMs, hourOf, type RollUpField, rollUpFields } from './hours.ts'
+import { hourMs, hourStartSql, type RollUpField, rollUpFields } from './hours.ts'
 import { sessionsProjection } from './projection.ts'
 
 interface RollUpOptions {
@@ -20,9 +20,9 @@ interface RollUpOptions {
   intervalMs?: number
 }
 
-// Hours per pass; a pass waits once for running transactions.
+// Bounds the hours per pass. Each pass waits once for running transactions.
 const hoursPerPass = 24
-// Late decisions of an hour arrive within this time.
+// Decisions may arrive this late.
 const graceMs = 5 * 60_000
 
 /** Lock held while hours are counted. */
@@ -34,9 +34,9 @@ interface Hour {
   hour: number
 }
 
-/** Counts past hours of all organizations, newest first. Any number may run; a lock lets one work at a time. */
+/** Rolls up past hours of all organizations, newest first. Processes take turns through a lock. */
 export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOptions): Periodic {
-  // This process found nothing left before this hour. Roll-ups deleted since then are recomputed with the next hour.
+  // All hours before this one were done. Roll-ups deleted since then are recomputed after the next hour begins.
   let finishedBefore: number | undefined
 
   async function work(): Promise<boolean> {
@@ -59,9 +59,9 @@ export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOp
 }
 
 /**
- * Counts a pass of hours. Returns their number, or null if another process holds the lock. First inserts a row without
- * numbers for each hour, then waits for the transactions that could not see these rows. From then on a change of a
- * session deletes the row of its hour, and a count is only written to a row that still exists.
+ * Rolls up the newest missing hours. Returns their number, or null if another process holds the lock. First inserts an
+ * empty row for each hour, then waits for transactions that could not see it. From then on, a change of a session
+ * deletes the row of its hour, and counts are written only to rows that still exist.
  */
 export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number | null> {
   return transaction(pool, async (holder) => {
@@ -74,7 +74,7 @@ export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number 
     )
     for (const hour of hours) {
       await transaction(pool, (tx) => countHour(tx, build, hour))
-      // Keeps the transaction that holds the lock from timing out as idle.
+      // Keeps the transaction that holds the lock from hitting the idle timeout.
       await holder.query('select')
     }
     return hours.length
@@ -82,7 +82,7 @@ export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number 
 }
 
 async function announceHours(tx: Tx, build: Build, before: number): Promise<Hour[]> {
-  await tx.query(useSchema(build))
+  await tx.query(searchPath(build))
   const { rows } = await tx.query<Hour>(hoursToCount, [before])
   await tx.query(
     `insert into session_hours (organization_id, environment, hour)
@@ -96,24 +96,24 @@ async function announceHours(tx: Tx, build: Build, before: number): Promise<Hour
   return rows
 }
 
-const scopeAfter = (place: string) => `select organization_id, environment from sessions ${place}
+const firstScopeSql = (where: string) => `select organization_id, environment from sessions ${where}
   order by organization_id, environment limit 1`
-const newestHour = (scope: string, before: string) =>
-  `select ${hourOf('s.evaluated_at')} as hour from sessions s where s.organization_id = ${scope}.organization_id
+const newestHourSql = (scope: string, before: string) =>
+  `select ${hourStartSql('s.evaluated_at')} as hour from sessions s where s.organization_id = ${scope}.organization_id
      and s.environment = ${scope}.environment and s.evaluated_at < ${before}
    order by s.evaluated_at desc limit 1`
 
-// Loose index scan from scope to scope and from hour to hour, reading one session of each.
+// Loose index scan: reads one session per scope, then one per hour.
 const hoursToCount = `with recursive scopes as (
-    (${scopeAfter('')})
+    (${firstScopeSql('')})
     union all
     select n.* from scopes c cross join lateral (
-      ${scopeAfter('where (organization_id, environment) > (c.organization_id, c.environment)')}
+      ${firstScopeSql('where (organization_id, environment) > (c.organization_id, c.environment)')}
     ) n
   ), hours as (
-    select c.organization_id, c.environment, n.hour from scopes c cross join lateral (${newestHour('c', '$1')}) n
+    select c.organization_id, c.environment, n.hour from scopes c cross join lateral (${newestHourSql('c', '$1')}) n
     union all
-    select c.organization_id, c.environment, n.hour from hours c cross join lateral (${newestHour('c', 'c.hour')}) n
+    select c.organization_id, c.environment, n.hour from hours c cross join lateral (${newestHourSql('c', 'c.hour')}) n
   )
   select organization_id, environment, hour::float8 as hour from hours h
   where not exists (select from session_hours r where r.organization_id = h.organization_id
@@ -131,7 +131,7 @@ function fieldCountsSql(field: RollUpField): string {
   const from = array
     ? `counted r left join lateral unnest(r.${array}) as u (value) on true`
     : 'counted r'
-  // Key ids are kept when facts are deleted.
+  // Key ids are kept when facts expire.
   const endedCase = field === 'key_id' ? '' : `when r.scoring_version is null then '!'`
   return `(select coalesce(array_agg(entry order by entry), '{}') as entries,
       coalesce(array_agg(n::integer order by entry), '{}') as sessions
@@ -153,6 +153,6 @@ async function countHour(
   build: Build,
   { organization_id, environment, hour }: Hour,
 ): Promise<void> {
-  await tx.query(useSchema(build))
+  await tx.query(searchPath(build))
   await tx.query(countHourSql, [organization_id, environment, hour])
 }

@@ -1,6 +1,6 @@
 import type { Environment } from '../../schemas/events.ts'
 
-/** Bounds of every query: one organization and one environment. */
+/** Organization and environment to which a query is limited. */
 export interface DataScope {
   organizationId: string
   environment: Environment

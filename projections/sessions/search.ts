@@ -1,6 +1,6 @@
 import { isLegacyId, isPartOfId } from '../../infra/ids.ts'
 
-/** SQL condition: the session `s` is in the scope of parameters $1 and $2. */
+/** SQL condition that the session `s` is in the scope of parameters $1 and $2. */
 export const inScope = 's.organization_id = $1 and s.environment = $2'
 export const newestFirst = 'order by s.evaluated_at desc, s.session_id desc'
 
@@ -10,7 +10,7 @@ const newestCount = 500
 export const newestSessions = (conditions: string[]): string =>
   `(select * from read.sessions s where ${[inScope, ...conditions].join(' and ')} ${newestFirst} limit ${newestCount})`
 
-/** SQL condition: a text or id of the session matches the pattern $4. */
+/** SQL condition that a text or id of the session `s` matches the pattern $4. */
 export const hasText = `(s.session_id like $4 or s.visitor_id like $4
   or exists (select from read.search_texts t
     where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text) and t.text like $4)
@@ -18,7 +18,7 @@ export const hasText = `(s.session_id like $4 or s.visitor_id like $4
 
 const sessionTexts = ['page_text', 'agent_text', 'address_text', 'user_text']
 
-/** Returns SQL like `hasText`, but evaluated through the indexes of texts. */
+/** Returns the same condition as `hasText` in a form that uses the indexes. */
 export function textMatch(search: string): string {
   const bySession = keySelects(search, {
     table: 'sessions',
@@ -48,8 +48,8 @@ interface SearchedTable {
 }
 
 /**
- * Returns selects of the keys of rows with a matching text or id. The scope is $1 and $2. Substrings of ids have no
- * index, so all ids of the scope are read if the search can be part of one.
+ * Returns selects for the keys of rows in the scope ($1 and $2) with a matching text or id. Substrings of ids have no
+ * index, so if the search can be part of an id, all ids of the scope are read.
  */
 export function keySelects(search: string, columns: SearchedTable): string[] {
   const { table, key, pattern, texts, ids } = columns
@@ -63,12 +63,12 @@ export function keySelects(search: string, columns: SearchedTable): string[] {
   return [...byText, `select ${key} from read.${table} where ${scoped} and (${hasPart})`]
 }
 
-/** Returns SQL that matches a complete id, given in lower case; undefined for any other search. */
+/** Returns an SQL condition for a complete id in lower case ($4); undefined for any other search. */
 export function exactMatch(id: string): string | undefined {
   const sessionOfEvent = '(select d.session_id from read.decisions d where d.event_id = $4)'
   if (id.startsWith('sid_')) return 's.session_id = $4'
   if (id.startsWith('evt_')) return `s.session_id = ${sessionOfEvent}`
   if (id.startsWith('vid_')) return 's.visitor_id = $4'
-  // A legacy id can be of an event or a session. ORing two conditions would read every session of the scope.
+  // A legacy id can belong to an event or a session. ORing two conditions would read every session of the scope.
   return isLegacyId(id) ? `s.session_id = coalesce(${sessionOfEvent}, $4)` : undefined
 }

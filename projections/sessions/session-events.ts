@@ -52,7 +52,7 @@ export async function listSessionEvents(
   return rows.map(sessionEventRow)
 }
 
-/** Returns undefined if the scope has no such event since `since` (epoch milliseconds). */
+/** Returns undefined if the scope has no such event, or the event is older than `since` (epoch milliseconds). */
 export async function findSessionEvent(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -90,8 +90,8 @@ function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow
   return { ...row, ...evidence, visitor: row.visitor ?? visitor }
 }
 
-/** Returns the ids of events that a decision other than the given one raised: an earlier one, as the first counts. */
-export async function findEventsOfOtherDecisions(
+/** Returns the ids of the events that an earlier decision than the given one raised. */
+export async function findEventsOfEarlierDecisions(
   db: Db,
   events: { id: string; decisionId: string }[],
 ): Promise<Set<string>> {

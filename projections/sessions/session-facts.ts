@@ -47,9 +47,9 @@ export const sessionFactNames: readonly string[] = [
 ]
 
 /**
- * Returns the select of the view: flat rows of the organizations that the database role was granted, without the hidden
- * columns. Roles that can read `tidegate.analysts`, such as the servers and the owner, see all rows. Add new columns at
- * the end, so that Postgres can replace the view and keep its grants.
+ * Returns the select of the view, which shows the rows of the organizations granted to the database role, with null in
+ * hidden columns. Roles that can read `tidegate.analysts`, such as the server's and the owner's, see all rows. Add new
+ * columns at the end, so that Postgres can replace the view and keep its grants.
  */
 export function sessionFactsView(schema: string): string {
   return `select ${columnsAs(maskedSql)} from ${schema}.sessions s
@@ -60,7 +60,7 @@ export function sessionFactsView(schema: string): string {
       or s.organization_id in (select organization_id from tidegate.analysts where ${isReader})`
 }
 
-/** Returns a select of all rows with the hidden columns. */
+/** Returns a select of all rows that also shows hidden columns. */
 export const unrestrictedSessionFacts = (schema: string): string =>
   `select ${columnsAs((_name, sql) => sql)} from ${schema}.sessions s`
 
@@ -87,16 +87,16 @@ function maskedSql(name: string, sql: string): string {
 }
 
 /**
- * Returns SQL for the path with `*` for segments that look like ids: numbers, segments with an at sign, eight or more
- * hexadecimal digits or hyphens, and sixteen or more characters including a digit.
+ * Returns SQL that replaces segments of a path that look like ids with `*`: numbers, segments with an at sign, with
+ * eight or more hexadecimal digits or hyphens, or with sixteen or more characters including a digit.
  */
 const maskedPath = (path: string): string =>
   `regexp_replace(${path}, '/(?:\\d+|[^/]*(?:@|%40)[^/]*|[0-9a-f-]{8,}|(?=[^/]*\\d)[^/]{16,})(?=/|$)', '/*', 'gi')`
 
-/** Grants of organizations to database roles; an empty organization id grants all. */
+/** Table of organizations granted to database roles. An empty organization id stands for all. */
 export const analystsMigrations: Migrations = {
   name: 'analysts',
-  // A plpgsql body is resolved when it runs, so the view does not depend on a build of the policies.
+  // PL/pgSQL resolves names at run time, so the view does not depend on a build of the policies projection.
   create: `create table tidegate.analysts (
       role text not null, organization_id text not null, primary key (role, organization_id)
     );
@@ -107,14 +107,14 @@ export const analystsMigrations: Migrations = {
       end $$`,
 }
 
-/** Grants an existing database role access to the view: to one more organization, or to all (null). */
+/** Grants an existing database role the view's rows of one more organization, or of all if `organizationId` is null. */
 export async function addAnalyst(
   tx: Tx,
   { role, organizationId }: { role: string; organizationId: string | null },
 ): Promise<void> {
   const id = pg.escapeIdentifier(role)
   await tx.query(`grant usage on schema read to ${id}; grant select on read.session_facts to ${id}`)
-  // Granting all replaces single organizations, and granting one revokes all.
+  // A grant of all organizations replaces grants of single ones, and vice versa.
   await tx.query(
     `delete from tidegate.analysts where role = $1 and ($2 = '' or organization_id = '')`,
     [role, organizationId ?? ''],

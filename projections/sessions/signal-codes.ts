@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import { base32Characters } from '../../infra/ids.ts'
 
 /**
- * Returns a short code for a signal, so that an index can hold all signals of a session; searching the rows of 250,000
- * sessions takes a second. Only the first character of a code is a capital, so a code cannot match across two others. A
- * test checks that no two signals have the same code.
+ * Returns a short code for a signal, so that an index can contain all signals of a session. Only the first character of
+ * a code is uppercase, so a code cannot match across two others. A test checks that codes are unique.
  */
 export function signalCode(slug: string): string {
   const code = cache.get(slug) ?? codeOf(slug)
@@ -12,7 +11,7 @@ export function signalCode(slug: string): string {
   return code
 }
 
-// Decisions use a hundred different signals. Bounded, because a filter can contain any text.
+// Bounded, because a filter can contain any text. Decisions use about a hundred signals.
 const cache = new Map<string, string>()
 const maxCached = 1000
 

@@ -13,7 +13,7 @@ export function readEvent(value: Buffer): SessionScored {
 
 export const readEvidence = (value: Buffer): DecisionEvidence => evidenceOf(readEvent(value))
 
-/** Returns the row as `findDecisions` would. */
+/** Returns the same row as `findDecisions`. */
 export const decisionRowOf = (decision: SessionScored): FullDecisionRow => ({
   ...decision,
   ...evidenceOf(decision),

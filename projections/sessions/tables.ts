@@ -20,7 +20,7 @@ import type {
 } from '../../schemas/events.ts'
 import { factColumns, factNames, markColumns } from './facts.ts'
 
-/** Earlier decisions in a session's detail. Bounded, because a client can cause any number of them. */
+/** Limits the earlier decisions in a session's detail, because a client can cause any number of them. */
 export const maxEarlierDecisions = 100
 
 /** Types of webhook events that decisions raise. */
@@ -35,7 +35,7 @@ export type LinkedVisitor = Pick<
   'id' | 'confidence' | 'identified_at' | 'method' | 'basis'
 >
 
-/** Members of a decision in hand-offs, webhook events and visitor activity, in addition to its row. */
+/** Members of a decision that its row lacks, for hand-offs, webhook events and visitor activity. */
 export interface DecisionEvidence
   extends Pick<
     SessionScored,
@@ -46,7 +46,7 @@ export interface DecisionEvidence
   platform: SessionScored['device']['operating_system']['name']
 }
 
-// Times are epoch milliseconds, as in all tables here.
+// Times are epoch milliseconds in all tables of this file.
 const decisionColumns = {
   evaluated_at: column.bigint(),
   evaluation_duration_ms: column.integer(),
@@ -57,7 +57,7 @@ const decisionColumns = {
   manipulation: nullable(column.json<Manipulation>()),
 }
 
-/** Ids of search texts. Null once the decisions have expired, like the facts. */
+/** Ids of search texts, cleared like the facts when decisions expire. */
 const pageTextColumns = {
   page_text: nullable(column.bytea()),
   agent_text: nullable(column.bytea()),
@@ -82,19 +82,19 @@ export const sessions = table(
     key_id: nullable(column.id()),
     ...markColumns,
     ...factColumns,
-    /** Codes of `signals`, for the index; null if these are. */
+    /** Codes of `signals` for the index; null like `signals`. */
     signal_codes: nullable(column.id()),
   },
   {
     packed: factNames,
-    // Index-only scans need vacuumed pages, and the newest sessions are read most.
+    // Index-only scans need vacuumed pages, and the newest sessions are read most, so vacuum often.
     storage: 'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.01',
   },
 )
 
 /**
- * Decisions, each with its event: 2.3 KB of Avro instead of 6.5 KB of JSON. Reading the log instead would be too slow,
- * and Kafka drops records after its retention.
+ * Decisions, each with its event as Avro, which takes 2.3 KB instead of 6.5 KB of JSON. Reading events from the log
+ * would be too slow, and Kafka deletes records after its retention period.
  */
 export const decisions = table('decisions', {
   event_id: primaryKey(column.id()),
@@ -107,11 +107,11 @@ export const decisions = table('decisions', {
   /** Arrival time of the observations that triggered the decision. */
   observed_at: column.bigint(),
   ...decisionColumns,
-  /** The event as on the log. */
+  /** Event as encoded on the log. */
   event: column.bytea(),
 })
 
-/** Columns of a `DecisionRow`, which sessions also have. */
+/** Columns of a `DecisionRow`. The sessions table has them, too. */
 export const decisionFields = [
   'event_id',
   'verdict',
@@ -136,7 +136,7 @@ export const clientUserChanges = table('client_user_changes', {
   user_text: nullable(column.bytea()),
 })
 
-/** Labels that customers gave to sessions. The newest in log order is in effect. */
+/** Labels that customers gave to sessions. The newest in log order applies. */
 export const sessionMarks = table(
   'session_marks',
   {
@@ -149,7 +149,7 @@ export const sessionMarks = table(
     label: column.text<MarkLabel>(),
     reason: nullable(column.text()),
     marked_at: column.bigint(),
-    /** Removed rows are kept, so that a repeated event does not restore them. */
+    /** Removed marks are kept, so that a repeated event does not restore them. */
     is_removed: column.boolean(),
   },
   { key: ['mark_id', 'session_id'] },
@@ -202,7 +202,7 @@ export const searchTexts = table('search_texts', {
   text: column.text(),
 })
 
-/** Webhook events that decisions raise: one for the first with a visitor, one for the first that is final. */
+/** Webhook events of reassignments, and of a session's first final decision and first decision with a visitor. */
 export const sessionEvents = table('session_events', {
   id: primaryKey(column.id(), 'event_id'),
   organization_id: column.id(),
@@ -210,7 +210,7 @@ export const sessionEvents = table('session_events', {
   type: column.text<SessionEventType>(),
   created_at: column.bigint(),
   decision_id: column.id(),
-  /** Visitor after a reassignment; otherwise null, and the decision names the visitor. */
+  /** New visitor of a reassignment; otherwise null, and the decision has the visitor. */
   visitor: nullable(column.json<LinkedVisitor>()),
   /** Set for reassignments only. */
   session_id: nullable(column.id()),
@@ -221,12 +221,12 @@ export const sessionApplyIndexes = `
   create index on session_marks (session_id, log_offset);
 `
 
-/** Disables compression, since the event is compressed already, and out-of-line storage, since a row fits on a page. */
+/** Disables compression, because events are compressed already, and out-of-line storage, because a row fits on a page. */
 export const decisionStorage = `
   alter table decisions alter column event set storage external, set (toast_tuple_target = 8160);
 `
 
-/** The first index has all columns for filters and counts, because reading rows takes ten times as long. */
+/** Indexes for reads. The first covers all filters and counts, because reading rows takes ten times as long. */
 export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id, verdict, risk_score, scoring_version,
     country, asn, network, page_host, key_id, browser, os, handed_off_at, mark, ip_address, attribution, signal_codes,

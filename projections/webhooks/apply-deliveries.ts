@@ -21,10 +21,10 @@ import {
 } from './tables.ts'
 
 /**
- * Returns the writes of a batch, a handful of statements for any number of events and partitions. The resulting rows do
- * not depend on how the log was cut into batches.
+ * Prunes expired events, and returns the writes of a batch: a few statements for any number of events and partitions.
+ * The resulting rows do not depend on the boundaries of batches.
  */
-export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<Cte[]> {
+export async function pruneAndBuildWrites(tx: Tx, events: DeliveryEvent[]): Promise<Cte[]> {
   const partitions = await loadPartitions(tx, events)
   const newestBefore = new Map([...partitions].map(([id, { newest }]) => [id, newest]))
   for (const event of events) {
@@ -34,7 +34,7 @@ export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<C
   const advanced = [...partitions].filter(
     ([id, { newest }]) => newest > (newestBefore.get(id) ?? newest),
   )
-  // Pruned first, because a new row may have the id of a pruned event.
+  // Before the inserts, because a new event can have the id of a pruned one.
   if (advanced.length > 0) {
     const cutoffs = advanced.map(([partition, { newest }]) => ({
       partition,
@@ -60,7 +60,7 @@ async function loadPartitions(
   const deliveries = await loadDeliveries(tx, deliveryIds)
   const times = await loadTimes(tx, raised)
   const partitions = new Set(events.map(({ position }) => position.partition))
-  // Events refer only to rows of their own partition, so partitions can share these maps.
+  // Partitions can share these maps, because events refer only to rows of their own partition.
   return new Map(
     [...partitions].map((partition) => {
       const newest = times.newest.get(partition) ?? -Infinity
@@ -107,14 +107,14 @@ function eventRow({ data, meta, position }: RaisedEvent): RowOf<typeof webhookEv
   }
 }
 
-interface Times {
+interface CreationTimes {
   /** Creation time of the newest event, by partition. */
   newest: Map<number, number>
   /** Creation time by event id. */
   events: Map<string, number>
 }
 
-async function loadTimes(tx: Tx, raised: DeliveryEvent[]): Promise<Times> {
+async function loadTimes(tx: Tx, raised: DeliveryEvent[]): Promise<CreationTimes> {
   if (raised.length === 0) return { newest: new Map(), events: new Map() }
   const partitions = [...new Set(raised.map(({ position }) => position.partition))]
   const eventIds = raised.map(({ data }) => data.event_id)
@@ -138,7 +138,7 @@ type LoadedDelivery = StoredDelivery & {
   successful: number[]
 }
 
-// Locks the events, because the retention of another process may be about to delete them.
+// Locks the events, because the retention job of another process may be about to delete them.
 async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, DeliveryState>> {
   if (ids.length === 0) return new Map()
   const { rows } = await tx.query<LoadedDelivery>({
@@ -176,20 +176,20 @@ function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempt
   return { delivery_id, attempt, endpoint_id, succeeded: outcome === 'succeeded', attempted_at }
 }
 
-// After weeks without events, a whole partition is pruned at once. Limits memory.
-const chunk = 5000
+// Limits memory: after weeks without events, all events of a partition expire at once.
+const chunkSize = 5000
 
 // Deletes each partition's events created before a time (epoch milliseconds), with their deliveries and attempts.
 async function prune(tx: Tx, cutoffs: { partition: number; before: number }[]): Promise<void> {
-  for (let deleted = chunk; deleted >= chunk; ) {
+  for (let deleted = chunkSize; deleted >= chunkSize; ) {
     const { rows } = await tx.query<{ event_id: string }>({
       name: 'prune-webhook-events',
-      // The order makes Postgres walk the index from its old end, whatever its row estimate.
+      // The order makes PostgreSQL scan the index from the oldest entry, whatever its row estimate.
       text: `delete from webhook_events where event_id = any(array(
         select old.event_id from unnest($1::integer[], $2::bigint[]) as p (log_partition, before)
         cross join lateral (
           select event_id from webhook_events e where e.log_partition = p.log_partition and e.created_at < p.before
-          order by e.created_at limit ${chunk}
+          order by e.created_at limit ${chunkSize}
         ) old)) returning event_id`,
       values: [cutoffs.map(({ partition }) => partition), cutoffs.map(({ before }) => before)],
     })
@@ -198,7 +198,7 @@ async function prune(tx: Tx, cutoffs: { partition: number; before: number }[]): 
   }
 }
 
-/** Deletes the events about erased sessions. Scans all events of the organization, since no index has the subject. */
+/** Deletes events about erased sessions. Scans all events of the organization, because the subject is not indexed. */
 export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<void> {
   for (const { organization_id, environment, session_ids } of erased) {
     const { rows } = await tx.query<{ event_id: string }>(

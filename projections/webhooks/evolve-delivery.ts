@@ -23,19 +23,15 @@ export function isDeliveryEvent(event: RecordedEvent): event is DeliveryEvent {
 
 export interface DeliveryState {
   row: StoredDelivery
-  /** Reported attempts by number; true if successful. */
+  /** Recorded attempts by number; true if successful. */
   outcomes: ReadonlyMap<number, boolean>
-  /** Event ids of applied skips and redeliveries. */
+  /** Event ids of the skips and redeliveries that were applied. */
   changes: readonly string[]
   /** Attempts to store, at most one per number. */
   newAttempts: readonly WebhookDeliveryAttempted[]
 }
 
-export function raisedDelivery(
-  { data }: RaisedEvent,
-  id: string,
-  endpoint_id: string,
-): DeliveryState {
+export function newDelivery({ data }: RaisedEvent, id: string, endpoint_id: string): DeliveryState {
   const { event_id, organization_id, environment, type: event_type, created_at, route } = data
   const row: StoredDelivery = {
     id,
@@ -58,14 +54,12 @@ export function raisedDelivery(
 }
 
 /**
- * Returns the delivery after the event; the same object if nothing changes. Senders report at least once and out of
- * order:
- * - The first report of an attempt counts, and after a failure the first success: two workers can send the same
- *   attempt.
+ * Returns the delivery after the event; the same object if nothing changes. Attempts can be recorded more than once and
+ * out of order, because two processes may send the same one:
+ * - The first record of an attempt number counts, but a success replaces a failure.
  * - Skips and redeliveries are deduplicated by event id.
  * - Success overrides every other status. Only a redelivery makes the delivery pending again.
- * - A failure sets the status only while the delivery is pending and no later attempt is known. Otherwise it is only
- *   counted.
+ * - A failure sets the status only if the delivery is pending and has no later attempt. Otherwise it is only counted.
  * - Only a pending delivery can be skipped, and only a finished one redelivered.
  */
 export function evolveDelivery(state: DeliveryState, event: DeliveryChange): DeliveryState {
@@ -148,17 +142,18 @@ function redeliver(
 }
 
 /**
- * State of one partition that a batch reads and changes. Events expire once the partition has one that is more than
- * `webhookRetentionMs` newer: by the log and not by a clock, so that all rebuilds have the same rows.
+ * Rows of one partition that a batch reads and changes. An event expires once the partition has one more than
+ * `webhookRetentionMs` newer. No clock is involved, so that every rebuild results in the same rows.
  */
 export interface PartitionState {
   /** Creation time of the newest event, in epoch milliseconds; -Infinity if the batch needs none. */
   newest: number
-  /** `created_at` of stored and added events, by id. */
+  /** `created_at` of stored and raised events, by id. */
   events: Map<string, number>
-  /** Events to insert, unless they have expired by the end of the batch. */
+  /** Events to insert, unless they expire within the batch. */
   raised: Map<string, RaisedEvent>
   deliveries: Map<string, DeliveryState>
+  /** Ids of the deliveries to save. */
   changed: Set<string>
 }
 
@@ -170,7 +165,7 @@ export function evolvePartition(partition: PartitionState, event: DeliveryEvent)
 function changeDelivery(partition: PartitionState, event: DeliveryChange): void {
   const { delivery_id } = event.data
   const state = partition.deliveries.get(delivery_id)
-  // Its event was pruned or never raised. A row without an event would never be pruned.
+  // The event was pruned or never raised. A delivery without an event would never be pruned.
   if (!state) return
   const next = evolveDelivery(state, event)
   if (next !== state) setDelivery(partition, next)
@@ -190,7 +185,7 @@ function addEvent(partition: PartitionState, event: RaisedEvent): void {
   partition.raised.set(event_id, event)
   for (const endpointId of endpoint_ids) {
     const id = derivedHexId('wdlv', event_id, endpointId)
-    setDelivery(partition, raisedDelivery(event, id, endpointId))
+    setDelivery(partition, newDelivery(event, id, endpointId))
   }
 }
 

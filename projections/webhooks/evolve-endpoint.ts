@@ -20,7 +20,7 @@ export function isEndpointEvent(event: RecordedEvent): event is EndpointEvent {
   return endpointEventTypes.some((type) => type === event.type)
 }
 
-/** Returns undefined before the endpoint is created. Moving, enabling or disabling it clears its flag. */
+/** Returns undefined before the endpoint is created. Moving, enabling or disabling an endpoint clears its flag. */
 export function evolveEndpoint(
   state: EndpointRow | undefined,
   event: EndpointEvent,
@@ -84,7 +84,8 @@ function newEndpoint(data: WebhookEndpointCreated): EndpointRow {
   }
 }
 
-// Drops secrets by the time of the event and not by a clock, so that all rebuilds have the same rows.
+// Drops secrets that had expired at the time of the event. No clock is involved, so that every rebuild results in the
+// same rows.
 function rotate(
   secrets: SigningSecretRow[],
   data: WebhookEndpointSecretRotated,
@@ -98,7 +99,7 @@ function rotate(
   return [newest, ...previous.filter(({ expires_at }) => expires_at > rotated_at)]
 }
 
-// Leaves out types from later releases.
+// Drops types from later releases.
 function subscribable(types: string[]): SubscribableType[] {
   return [...new Set(types)].flatMap((text) => subscribableTypes.filter((type) => type === text))
 }

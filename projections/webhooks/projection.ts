@@ -1,10 +1,10 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
-import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
+import { appliedRow, evolveState, type Projection } from '../../infra/event-store/projection.ts'
 import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { deliveryWrites, eraseDeliveries } from './apply-deliveries.ts'
+import { eraseDeliveries, pruneAndBuildWrites } from './apply-deliveries.ts'
 import { isDeliveryEvent } from './evolve-delivery.ts'
 import { type EndpointEvent, evolveEndpoint, isEndpointEvent } from './evolve-endpoint.ts'
 import { pruneWebhooks } from './prune.ts'
@@ -45,14 +45,14 @@ export const webhooksProjection: Projection = {
   erase: eraseDeliveries,
 }
 
-// A partition has all of an organization's endpoints, or everything about a webhook event. The two kinds of writes
-// share no rows, because an event lists its endpoints.
+// All endpoints of an organization are in one partition, and so are a webhook event and its deliveries. The two kinds
+// of writes share no rows, because an event lists its endpoints itself.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const endpointEvents = events.filter(isEndpointEvent)
   const deliveryEvents = events.filter(isDeliveryEvent)
   return [
     ...(endpointEvents.length > 0 ? await endpointWrites(tx, endpointEvents) : []),
-    ...(deliveryEvents.length > 0 ? await deliveryWrites(tx, deliveryEvents) : []),
+    ...(deliveryEvents.length > 0 ? await pruneAndBuildWrites(tx, deliveryEvents) : []),
   ]
 }
 
@@ -62,7 +62,7 @@ async function endpointWrites(tx: Tx, events: EndpointEvent[]): Promise<Cte[]> {
   const endpoints = new Map<string, EndpointRow>()
   for (const [id, row] of stored) endpoints.set(id, endpointRow(row))
   for (const event of events)
-    evolveIn(endpoints, event.data.endpoint_id, (state) => evolveEndpoint(state, event))
+    evolveState(endpoints, event.data.endpoint_id, (state) => evolveEndpoint(state, event))
   return [
     ...saveRows(webhookEndpoints, [...endpoints.values()].map(storedEndpoint)),
     ...insertRows(webhookAppliedEvents, events.map(appliedRow)),

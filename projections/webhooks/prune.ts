@@ -3,11 +3,11 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import { pruneDeliveries } from './apply-deliveries.ts'
 
-const chunk = 1000
+const chunkSize = 1000
 
 /**
- * Deletes events of organizations that keep them for less than a month, with their deliveries and attempts. The index
- * is by type, so an event of a type from a later release is kept for the month. Returns true if there may be more.
+ * Deletes events of organizations that keep them for less than 30 days, with their deliveries and attempts. Returns
+ * true if there may be more. Events of types from later releases are kept for 30 days, because the index is by type.
  */
 export async function pruneWebhooks(tx: Tx, ended: RetentionCutoffs[]): Promise<boolean> {
   const cutoffs = ended.flatMap(({ organization_id, webhooks_before: before }) =>
@@ -22,8 +22,8 @@ export async function pruneWebhooks(tx: Tx, ended: RetentionCutoffs[]): Promise<
             select e.event_id from webhook_events e
             where e.organization_id = ended.organization_id and e.environment = env.environment
               and e.type = of.type and e.created_at < ended.before
-            order by e.created_at limit ${chunk} for update skip locked
-          ) old limit ${chunk}
+            order by e.created_at limit ${chunkSize} for update skip locked
+          ) old limit ${chunkSize}
       )
       delete from webhook_events e using due where e.event_id = due.event_id returning e.event_id`,
     values: [
@@ -33,5 +33,5 @@ export async function pruneWebhooks(tx: Tx, ended: RetentionCutoffs[]): Promise<
     ],
   })
   await pruneDeliveries(tx, rows)
-  return rows.length === chunk
+  return rows.length === chunkSize
 }

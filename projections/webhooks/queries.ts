@@ -16,7 +16,6 @@ import {
   webhookEvents,
 } from './tables.ts'
 
-/** Bounds of every query: one organization and one environment. */
 export interface WebhookScope {
   organizationId: string
   environment: Environment
@@ -46,7 +45,7 @@ export async function findEndpoints(
   return new Map(rows.map((record) => [record.id, endpointRow(record)]))
 }
 
-/** Maximum length of a list. Every active endpoint fits, since far fewer can be active. */
+/** Exceeds the number of endpoints that can be active, so a list has every active one. */
 export const maxListedEndpoints = 200
 
 /** Returns endpoints, newest first. `hasMore` is true if disabled ones were left out. */
@@ -83,8 +82,8 @@ export type Subscriber = Pick<
   'id' | 'organization_id' | 'environment' | 'event_types' | 'created_at'
 >
 
-/** Returns the active subscribed endpoints, oldest first, by `${organizationId} ${environment} ${type}`. */
-export async function subscribedEndpoints(
+/** Returns the active subscribed endpoints by `${organizationId} ${environment} ${type}`, oldest first. */
+export async function findSubscribedEndpoints(
   db: Db,
   subscriptions: (WebhookScope & { type: SubscribableType })[],
 ): Promise<Map<string, Subscriber[]>> {
@@ -107,7 +106,8 @@ export async function subscribedEndpoints(
 
 const eventFields = webhookEvents.selectWithout('e', 'log_partition', 'traceparent')
 
-export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>> {
+/** Returns the ids that belong to a raised event. */
+export async function findRaisedEventIds(db: Db, ids: string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ event_id: string }>({
     name: 'raised-webhook-events',
     text: `select event_id from read.webhook_events where event_id = any($1)`,
@@ -116,7 +116,7 @@ export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>
   return new Set(rows.map((row) => row.event_id))
 }
 
-export interface ListEvents extends WebhookScope {
+export interface WebhookEventQuery extends WebhookScope {
   /** Earliest creation time, in epoch milliseconds. */
   since: number
   limit: number
@@ -124,7 +124,7 @@ export interface ListEvents extends WebhookScope {
   endpointId?: string | undefined
 }
 
-export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEventRow[]> {
+export async function listEvents(db: Db, options: WebhookEventQuery): Promise<WebhookEventRow[]> {
   const { organizationId, environment, since, limit, type, endpointId } = options
   const values: unknown[] = [
     organizationId,
@@ -135,7 +135,7 @@ export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEv
   ]
   if (endpointId !== undefined) values.push(endpointId)
   const { rows } = await db.query<WebhookEventRow>(
-    // An index returns the newest events of each type in order; only these are sorted.
+    // An index finds the newest events of each type in order, and only these are sorted.
     `select e.* from unnest($5::text[]) as of_type(type) cross join lateral (
        ${endpointId === undefined ? newestOfType : newestOfEndpoint}
      ) e order by e.created_at desc, e.id desc limit $4`,
@@ -154,7 +154,7 @@ const newestOfEndpoint = `select ${eventFields}
     and e.organization_id = $1 and e.environment = $2
   order by d.created_at desc, d.event_id desc limit $4`
 
-/** Returns undefined if the scope has no such event since `since` (epoch milliseconds). */
+/** Returns undefined if the scope has no such event created at or after `since` (epoch milliseconds). */
 export async function findEvent(
   db: Db,
   {
@@ -183,7 +183,7 @@ export async function findEvents(db: Db, ids: string[]): Promise<Map<string, Web
 
 const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
 
-export async function deliveriesOf(db: Db, eventIds: string[]): Promise<DeliveryRow[]> {
+export async function findDeliveriesByEvent(db: Db, eventIds: string[]): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(
     `select ${deliveryFields} from read.webhook_deliveries d where d.event_id = any($1)
      order by d.created_at, d.delivery_id`,
@@ -201,8 +201,10 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
   return rows[0]
 }
 
-export interface ListUndelivered {
-  /** `failed`: all attempts failed. `skipped`: not attempted, because endpoint or organization was not active. */
+export interface UndeliveredQuery {
+  /**
+   * `failed`: all attempts failed. `skipped`: ended without a request, because the endpoint was disabled, for example.
+   */
   status: 'failed' | 'skipped'
   organizationId?: string | undefined
   endpointId?: string | undefined
@@ -210,7 +212,7 @@ export interface ListUndelivered {
   limit: number
 }
 
-export async function listUndelivered(db: Db, options: ListUndelivered): Promise<DeliveryRow[]> {
+export async function listUndelivered(db: Db, options: UndeliveredQuery): Promise<DeliveryRow[]> {
   const { status, organizationId, endpointId, since, limit } = options
   const values: unknown[] = [since, limit, status]
   const where = ['d.status = $3', 'd.updated_at >= $1']
@@ -226,10 +228,10 @@ export async function listUndelivered(db: Db, options: ListUndelivered): Promise
 }
 
 /**
- * Returns the time (epoch milliseconds) of the first failed attempt since the last success, and since the endpoint was
- * created, enabled or moved.
+ * Returns the time (epoch milliseconds) of the first failed attempt since the endpoint last succeeded, was created,
+ * enabled or moved; undefined if there is none.
  */
-export async function failingSince(db: Db, endpointId: string): Promise<number | undefined> {
+export async function findFailingSince(db: Db, endpointId: string): Promise<number | undefined> {
   const { rows } = await db.query<{ since: number | null }>({
     name: 'webhook-endpoint-failing-since',
     text: `select min(a.attempted_at)::float8 as since from read.webhook_attempts a
@@ -242,20 +244,20 @@ export async function failingSince(db: Db, endpointId: string): Promise<number |
   return rows[0]?.since ?? undefined
 }
 
-// Counts stop here: counting millions of rows would take too long.
+// Counting stops here, because counting millions of rows would take too long.
 const maxCounted = 100_000
 
 /** Times are epoch milliseconds. */
-export interface QueueReadings {
+export interface QueueStats {
   /** null if no delivery is due. */
   oldestDueAt: number | null
   due: number
   failed: number
 }
 
-/** Counts due and failed deliveries at `now` (epoch milliseconds). Reads no successful delivery. */
-export async function queueReadings(db: Db, now: number): Promise<QueueReadings> {
-  const { rows } = await db.query<QueueReadings>(
+/** Counts due and failed deliveries, up to 100,000 each, at `now` (epoch milliseconds). */
+export async function readQueueStats(db: Db, now: number): Promise<QueueStats> {
+  const { rows } = await db.query<QueueStats>(
     `select
        (select min(next_attempt_at)::float8 from read.webhook_deliveries where next_attempt_at <= $1)
          as "oldestDueAt",

@@ -20,7 +20,7 @@ export interface SigningSecretRow {
   expires_at: number | null
 }
 
-/** Times are epoch milliseconds, as in all tables here. */
+/** Times are epoch milliseconds in all tables of this file. */
 export const webhookEndpoints = table('webhook_endpoints', {
   id: primaryKey(column.id(), 'endpoint_id'),
   organization_id: column.id(),
@@ -31,13 +31,13 @@ export const webhookEndpoints = table('webhook_endpoints', {
   status: column.text<'active' | 'disabled'>(),
   /** null while the endpoint is active. */
   disabled_reason: nullable(column.text<EndpointDisabledReason>()),
-  /** Reason to disable the endpoint, which a Gate service still needs; null = not flagged. */
+  /** Reason to disable the endpoint once no Gate service needs it; null = not flagged. */
   flagged_reason: nullable(column.text<EndpointFlaggedReason>()),
-  /** Sealed secrets are in base64. */
+  /** Encrypted, in base64. */
   secrets: column.json<(Omit<SigningSecretRow, 'sealed'> & { sealed: string })[]>(),
   created_at: column.bigint(),
   updated_at: column.bigint(),
-  /** Time of creation, or of the last enabling or move. Earlier failures are ignored. */
+  /** Time when the endpoint was created, last enabled or moved. Earlier failures are ignored. */
   target_since: column.bigint(),
 })
 export type StoredEndpoint = RowOf<typeof webhookEndpoints>
@@ -60,13 +60,13 @@ export const webhookEvents = table('webhook_events', {
   id: primaryKey(column.id(), 'event_id'),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  /** May be a type from a later release. */
+  /** Can be a type from a later release. */
   type: untrustedText(column.text()),
   subject_type: untrustedText(column.text()),
   subject_id: untrustedText(column.id()),
   data: untrustedText(column.text()),
   created_at: column.bigint(),
-  /** Trace that the attempts belong to; null if not traced. */
+  /** Trace context for the attempts; null if the event is not traced. */
   traceparent: nullable(column.text()),
   /** Rows expire relative to the newest event of their partition. */
   log_partition: column.integer(),
@@ -81,7 +81,7 @@ export type WebhookEventRow = Omit<
 /** Stored in place of data that cannot be decrypted, because the session's data key is deleted. */
 export const unreadableData = '{}'
 
-/** Retention of events with their deliveries and attempts, in milliseconds. */
+/** Retention of events with their deliveries and attempts. */
 export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 
 export const webhookDeliveries = table('webhook_deliveries', {
@@ -94,9 +94,9 @@ export const webhookDeliveries = table('webhook_deliveries', {
   /** The API returns a pending delivery that is in flight as `delivering`. */
   status: column.text<'pending' | 'succeeded' | 'failed' | 'skipped'>(),
   attempts: column.integer(),
-  /** Attempts since the event was raised or last redelivered: the position in the retry schedule. */
+  /** Position in the retry schedule: attempts since the event was raised or last redelivered. */
   attempts_in_round: column.integer(),
-  /** null if no further attempt is planned, or if the process that raised the event makes the calls itself. */
+  /** null if no further attempt is planned, or for a direct call, which the queue ignores. */
   next_attempt_at: nullable(column.bigint()),
   response_status: nullable(column.integer()),
   response_body: nullable(untrustedText(column.text())),
@@ -104,7 +104,7 @@ export const webhookDeliveries = table('webhook_deliveries', {
   error: nullable(untrustedText(column.text())),
   created_at: column.bigint(),
   updated_at: column.bigint(),
-  /** Event ids of the skips and redeliveries; null if none. */
+  /** Event ids of the skips and redeliveries that were applied; null if none. */
   changes: nullable(column.json<readonly string[]>()),
 })
 export type StoredDelivery = Omit<RowOf<typeof webhookDeliveries>, 'changes'>
@@ -136,8 +136,8 @@ export const webhookApplyIndexes = `
   create index on webhook_deliveries (event_id);
 `
 
-// Disabled endpoints are kept forever, so the index finds active and newest ones without reading all. Lists of events
-// without a type scan the index once per type, because another index would slow down every insert.
+// Disabled endpoints are kept forever, so the first index finds active and recent ones without reading the rest. A list
+// of events of all types scans the second index once per type, because another index would slow down every insert.
 export const webhookReadIndexes = `
   create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);

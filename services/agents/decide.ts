@@ -23,21 +23,18 @@ interface RotationItem {
   desiredCountryCode: string
 }
 
-export type AddressFacts = NonNullable<ReturnType<typeof factsOf>>
+export type AddressFacts = NonNullable<ReturnType<typeof addressFactsOf>>
 
-/**
- * Returns undefined if the country or the network of the address is unknown. `bot`: tag of the crawler that publishes
- * the address.
- */
-export function factsOf(
+/** Returns undefined if the address's country or network is unknown. `crawler`: tag of a crawler that publishes it. */
+export function addressFactsOf(
   { location, routing, anonymity, reputation, evaluated_at }: Network,
-  bot: string | null,
+  crawler: string | null,
 ) {
   const countryCode = location?.country_code
   if (!countryCode || !isObservedCountryCode(countryCode)) return undefined
   if (routing.asn === null || evaluated_at === null) return undefined
   const { asn } = routing
-  const provider = anonymity.provider ?? bot
+  const provider = anonymity.provider ?? crawler
   return {
     countryCode,
     asn,
@@ -48,9 +45,9 @@ export function factsOf(
   }
 }
 
-/** Returns the decision: `rotate` if there is any reason. docs/operate/ip-rotation.md describes the reasons. */
+/** Decides `rotate` if there is any reason. docs/operate/ip-rotation.md describes the reasons. */
 export function decideRotation(item: RotationItem, facts: AddressFacts) {
-  const reasons = rotationReasons.filter((reason) => applies[reason](item, facts))
+  const reasons = rotationReasons.filter((reason) => hasReason[reason](item, facts))
   return {
     ip: item.ip,
     proxy_provider_brand: item.operator.tag,
@@ -64,7 +61,7 @@ export function decideRotation(item: RotationItem, facts: AddressFacts) {
   }
 }
 
-const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) => boolean> = {
+const hasReason: Record<RotationReason, (item: RotationItem, facts: AddressFacts) => boolean> = {
   country_mismatch: ({ desiredCountryCode }, { countryCode }) => desiredCountryCode !== countryCode,
   provider_mismatch: (item, facts) => holderOf(item, facts) === 'another',
   listed: ({ operator }, facts) => isListed(operator.category, facts),
@@ -72,8 +69,7 @@ const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) 
     operator.category === 'residential_proxy' && anonymity.hosting,
 }
 
-// A known provider of the address takes precedence over its network, since providers also sell addresses in other
-// networks.
+// The address's provider takes precedence over its network, because providers also sell addresses in other networks.
 function holderOf(
   { operator, hasAllAddresses }: RotationItem,
   facts: AddressFacts,
@@ -95,7 +91,7 @@ export const hasAllAddresses = (
 
 type Listing = 'proxy' | 'residential_proxy'
 
-// Listings that every address of the category has, and that are therefore no reason to rotate.
+// Every address of the category has these listings, so they are no reason to rotate.
 const expected: Record<OperatorCategory, Listing[]> = {
   residential_proxy: ['residential_proxy'],
   proxy_network: ['proxy', 'residential_proxy'],
@@ -110,7 +106,7 @@ function isListed(category: OperatorCategory, { anonymity, listed }: AddressFact
   return listed || anonymity.tor || isUnexpected
 }
 
-// In general use and in `countryCodes`, but not assigned by ISO 3166-1.
+// Widely used and in `countryCodes`, but not assigned by ISO 3166-1.
 const kosovo = 'XK'
 
 const countryCodes = new Set(codes.map(([alpha2]) => alpha2))
@@ -119,7 +115,7 @@ export function isAssignedCountryCode(code: string): boolean {
   return code !== kosovo && countryCodes.has(code)
 }
 
-/** Returns false for `EU` and `XX`, which some IP databases use but are no countries. */
+/** Returns false for `EU` and `XX`, which some IP databases use although they are not countries. */
 export function isObservedCountryCode(code: string): boolean {
   return countryCodes.has(code)
 }

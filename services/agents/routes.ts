@@ -8,11 +8,11 @@ import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import { findOperator, operatorCatalogue } from '../../infra/ip/operators.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { type AddressFacts, decideRotation, factsOf, hasAllAddresses } from './decide.ts'
+import { type AddressFacts, addressFactsOf, decideRotation, hasAllAddresses } from './decide.ts'
 import { costOf, maxItems, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
-  auth: Pick<Auth, 'requireSecretCosting' | 'caller'>
+  auth: Pick<Auth, 'requireSecretWithBodyCost' | 'caller'>
   network: NetworkSource
   clock: Clock
   logger: Logger
@@ -20,10 +20,10 @@ export interface AgentOptions {
 
 const path = '/v1/agents/ip-rotation'
 
-// An organization without the capability gets 404.
+// Organizations without the capability get 404.
 const capability = 'ip_rotation'
 
-// Time in which an operator can replace an IP database.
+// Allows time for the operator to replace an IP database.
 const retryAfterSeconds = 60
 
 export function agentRoutes(
@@ -32,7 +32,7 @@ export function agentRoutes(
 ): void {
   const { missing } = network
   if (missing.length > 0) logger.warn(`POST ${path} returns 503: ${missingText(missing)}`)
-  const { onRequest, preParsing } = auth.requireSecretCosting('agents:ip_rotation', costOf)
+  const { onRequest, preParsing } = auth.requireSecretWithBodyCost('agents:ip_rotation', costOf)
   const requireCapability: preParsingHookHandler = (request, _reply, _payload, done) => {
     const isEnabled = auth.caller(request).capabilities.includes(capability)
     done(isEnabled ? null : new ApiError('request.not_found'))
@@ -47,7 +47,7 @@ export function agentRoutes(
     description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which the operator of the server enables per organization; without it, the response is 404. Takes up to ${maxItems} addresses and costs one unit per address. Operator catalogue: version ${operatorCatalogue.version}.`,
     body: rotationBody,
     parameterSet: 'agent_ip_rotation',
-    answers: { 200: single(z.array(rotationDecision)) },
+    responses: { 200: single(z.array(rotationDecision)) },
     errors: [404],
     run({ body }) {
       if (missing.length > 0) throw notConfigured(missing)
@@ -70,10 +70,10 @@ export function agentRoutes(
 const missingText = (missing: string[]) =>
   `IP rotation needs an IP database for ${missing.join(', ')}`
 
-// With a database missing, the decision would be `keep` for addresses that only this database flags.
+// Without a database, addresses that only that database flags would get `keep`.
 function notConfigured(missing: string[]): ApiError {
   return new ApiError('service.unavailable', {
-    // Only logged, because the caller cannot fix it.
+    // The cause is only logged, because the caller cannot fix it.
     cause: new Error(missingText(missing)),
     message: 'This server has no IP data to decide with; its operator has to provide it.',
     retryable: false,
@@ -87,7 +87,8 @@ function requireFacts(
   { ip, at, name }: { ip: string; at: number; name: string },
 ): AddressFacts {
   const result = network.lookup(ip, at)
-  const facts = result.status === 'ready' ? factsOf(result, network.botOperatorAt(ip)) : undefined
+  const facts =
+    result.status === 'ready' ? addressFactsOf(result, network.botOperatorAt(ip)) : undefined
   if (facts) return facts
   const message =
     result.status === 'error'

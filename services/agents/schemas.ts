@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { costOfItems } from '../../infra/access/charge.ts'
 import { timestamp } from '../../infra/http/schemas.ts'
-import { isPublicAddressInFull } from '../../infra/ip/network.ts'
+import { isCanonicalPublicAddress } from '../../infra/ip/network.ts'
 import { findOperator, nearestTags, operatorCategory } from '../../infra/ip/operators.ts'
 import { isAssignedCountryCode, rotationReasons } from './decide.ts'
 
@@ -14,7 +14,7 @@ const countryCode = z.string().regex(countryCodePattern)
 const item = z.strictObject({
   ip: z
     .string()
-    .refine(isPublicAddressInFull, { error: 'a public IPv4 or IPv6 address' })
+    .refine(isCanonicalPublicAddress, { error: 'a public IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
     .describe('Public IPv4 or IPv6 address. A CIDR range or shortened notation is refused.'),
   proxy_provider: z
@@ -42,7 +42,7 @@ function checkTags(items: readonly unknown[], context: z.RefinementCtx): void {
   })
 }
 
-/** Tags are only checked in a batch of valid length, because computing suggestions for thousands would take long. */
+/** Checks tags only if the batch has a valid length, because suggesting tags for thousands of items would be slow. */
 export const rotationBody = z.strictObject({
   items: z
     .array(item)

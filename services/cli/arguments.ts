@@ -6,7 +6,7 @@ import { eventTopics } from '../../schemas/events.ts'
 
 export const jsonFlag = ['--json', 'print one JSON document', false] as const
 
-export function wordOf<Word extends string>(...words: Word[]): (text: string) => Word {
+export function choice<Word extends string>(...words: Word[]): (text: string) => Word {
   return (text) => {
     const word = words.find((word) => word === text)
     if (word) return word
@@ -21,16 +21,17 @@ export function commaList(text: string): string[] {
     .filter(Boolean)
 }
 
+/** Parses a rate limit in units per 60 seconds. */
 export function limit(text: string): number | 'default' {
-  return text === 'default' ? text : units(text)
+  return text === 'default' ? text : rateUnits(text)
 }
 
-const kinds = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
+const idSubjects = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
 
-export function idOf(prefix: keyof typeof kinds): (text: string) => string {
+export function idArgument(prefix: keyof typeof idSubjects): (text: string) => string {
   return (text) => {
     if (isId(prefix, text)) return text
-    throw new InvalidArgumentError(`It must be the id of ${kinds[prefix]} (${prefix}_...).`)
+    throw new InvalidArgumentError(`It must be the id of ${idSubjects[prefix]} (${prefix}_...).`)
   }
 }
 
@@ -41,8 +42,8 @@ export function eventType(text: string): string {
   throw new InvalidArgumentError('It must be an event type, such as SessionScored.')
 }
 
-/** Throws if events of the type are on another topic, where the command would find none. */
-export function requireTypeOn({ topic, type }: { topic?: string; type?: string }): void {
+/** Throws if events of this type are on another topic, because the command would print none. */
+export function requireTypeOnTopic({ topic, type }: { topic?: string; type?: string }): void {
   const [, topicOfType] = Object.entries(eventTopics).find(([name]) => name === type) ?? []
   if (topicOfType && topicOfType !== topic)
     throw new Error(`--topic must be ${topicOfType} for ${type}, got "${topic}"`)
@@ -77,19 +78,19 @@ export function baseUrl(option: SecretOption): (text: string) => string {
 
 export function signingSecrets(
   option: SecretOption,
-): (text: string, before?: string[]) => string[] {
-  return (text, before = []) => {
-    if (isSigningSecret(text)) return [...before, text]
+): (text: string, previous?: string[]) => string[] {
+  return (text, previous = []) => {
+    if (isSigningSecret(text)) return [...previous, text]
     return rejectOption(option, 'It must be a signing secret: whsec_ and 44 characters of base64.')
   }
 }
 
-// Exits without the value, which may contain a secret and which an InvalidArgumentError would repeat.
+// Unlike an InvalidArgumentError, prints no value, because the value may contain a secret.
 function rejectOption({ command, flag }: SecretOption, problem: string): never {
   return command.error(`error: option '${flag}' argument is invalid. ${problem}`)
 }
 
-/** Returns a parser of numbers that match the pattern, up to `max`; `problem` is its error message. */
+/** Returns a parser of numbers up to `max` that match the pattern. Its error message is `problem`. */
 export function numericArgument(pattern: RegExp, problem: string, max = Number.POSITIVE_INFINITY) {
   return (text: string): number => {
     if (pattern.test(text) && Number(text) <= max) return Number(text)
@@ -97,23 +98,23 @@ export function numericArgument(pattern: RegExp, problem: string, max = Number.P
   }
 }
 
-const units = numericArgument(
+const rateUnits = numericArgument(
   /^\d{1,15}$/,
   'It must be a whole number of units per 60 seconds, or "default".',
 )
 export const port = numericArgument(/^\d{1,5}$/, 'It must be a port from 0 to 65535.', 65_535)
 export const wholeNumber = numericArgument(/^\d{1,15}$/, 'It must be a whole number.')
-/** Parser of the maximum number of list entries to print. */
+/** Parses the maximum number of list entries to print. */
 export const listLimit = numericArgument(
   /^[1-9]\d{0,4}$/,
   'It must be a whole number from 1 to 99999.',
 )
 
-const momentForm = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
+const timeSchema = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
 /** Parses an RFC 3339 time with a time zone, or a date (start of the UTC day), to epoch milliseconds. */
 export function instant(text: string): number {
-  if (momentForm.safeParse(text).success) return Date.parse(text)
+  if (timeSchema.safeParse(text).success) return Date.parse(text)
   throw new InvalidArgumentError(
     'It must be a date, or a time with a time zone: 2026-11-23, 2026-11-23T12:00:00Z.',
   )
@@ -125,7 +126,7 @@ const unitsMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000
 export function since(text: string): number {
   const [, count, unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? []
   if (count !== undefined) return Date.now() - Number(count) * (unitsMs[unit] ?? 0)
-  if (momentForm.safeParse(text).success) return instant(text)
+  if (timeSchema.safeParse(text).success) return instant(text)
   throw new InvalidArgumentError(
     'It must be an age, a date, or a time with a time zone: 7d, 24h, 90m, 2026-11-23, 2026-11-23T12:00:00Z.',
   )

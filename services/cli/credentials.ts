@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { commandLine } from './typed.ts'
+import { commandLine } from './command-line.ts'
 
 /** Returns DATA_DIR, the data directory of a running `tidegate dev`. */
 export const dataDirectory = (): string => process.env.DATA_DIR || '.tidegate'
@@ -11,13 +11,13 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-export const noCredentials = (): string =>
+export const noCredentialsMessage = (): string =>
   `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start ${commandLine('dev')} first, or set DATA_DIR to the data directory of a running one.`
 
-/** Returns the value of a flag or of credentials.json. Throws if neither is set. */
+/** Returns the value, which the caller takes from the flag or from credentials.json. Throws if it is missing. */
 export function requireValue(value: string | undefined, flag: string): string {
   if (value) return value
-  throw new Error(`${flag} is missing, and ${noCredentials()}`)
+  throw new Error(`${flag} is missing, and ${noCredentialsMessage()}`)
 }
 
 export interface EnvironmentKeys {

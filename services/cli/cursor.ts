@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Yields batches of `size` rows from a cursor: all rows are of one snapshot, and only one batch is in memory. */
+/** Yields batches of up to `size` rows, all from one snapshot. Holds a single batch in memory. */
 export async function* readByCursor<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   { text, values }: { text: string; values: unknown[] },

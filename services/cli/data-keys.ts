@@ -6,7 +6,7 @@ import {
   type OperatorOptions,
   printOutcome,
   withCore,
-} from './operator/operate.ts'
+} from './operator/run.ts'
 import { timeText } from './tables.ts'
 
 export function defineDataKeys(command: Command): void {
@@ -47,7 +47,7 @@ const backupDays = 30
 const dayMs = 24 * 60 * 60 * 1000
 
 async function restore(file: string) {
-  const { restoreKeyBackup } = await import('../../infra/event-store/erased.ts')
+  const { restoreKeyBackup } = await import('../../infra/event-store/erasures.ts')
   const { checkMasterKeys } = await import('../server/master-keys.ts')
   return withCore(async (core) => {
     const {

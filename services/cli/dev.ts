@@ -7,7 +7,7 @@ import { findLiveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { asId } from '../../infra/ids.ts'
-import { developmentMasterKeys, developmentSimulationKey } from '../../infra/local/development.ts'
+import { loadOrCreateMasterKeys, loadOrCreateSimulationKey } from '../../infra/local/development.ts'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
@@ -21,12 +21,12 @@ import { startServer, stopWithinMs } from '../server/server.ts'
 import { createDemo } from '../web/routes.ts'
 import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
-import { runUntilSignal } from './lifetime.ts'
 import { hostedPackages } from './package/hosted.ts'
 import { createServerLogger } from './server-log.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
+import { runUntilSignal } from './stop-signals.ts'
 
-// Receivers and edges of a developer are on the same machine.
+// A developer's webhook receivers and proxies run on the same machine.
 const defaults = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
   FIRST_PARTY_URLS: 'http://localhost,http://127.0.0.1,http://[::1]',
@@ -50,11 +50,11 @@ async function startDevelopment(
   const dataDir = path.resolve(config.DATA_DIR)
   await makeDataDir(dataDir)
   const random = createRandom()
-  const masterKeys = (await readMasterKeys(config)) ?? developmentMasterKeys({ dataDir, random })
+  const masterKeys = (await readMasterKeys(config)) ?? loadOrCreateMasterKeys({ dataDir, random })
   const { url, socketUrl: databaseUrl } = config.DATABASE_URL
     ? { url: config.DATABASE_URL, socketUrl: config.DATABASE_URL }
     : await startDatabase(dataDir, logger, undo)
-  // Other commands and clients find the database of this installation by this file.
+  // Other commands and clients find the database through this file.
   await writePrivate({ dataDir, name: 'database-url', text: `${url}\n` })
 
   let consoleLink: string | undefined
@@ -67,11 +67,11 @@ async function startDevelopment(
     })
     return createDemo({ publishableKey, secretKey, baseUrl: () => baseUrl })
   }
-  const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
-  await rebuildOutdated(parts)
-  const simulationKey = developmentSimulationKey({ dataDir, random })
-  const more = { roles: allRoles, prepare, simulationKey, packages: hostedPackages() }
-  const server = await startServer({ ...parts, ...more })
+  const coreOptions = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
+  await rebuildOutdated(coreOptions)
+  const simulationKey = loadOrCreateSimulationKey({ dataDir, random })
+  const serverOptions = { roles: allRoles, prepare, simulationKey, packages: hostedPackages() }
+  const server = await startServer({ ...coreOptions, ...serverOptions })
   undo.defer(() => server.stop())
   console.log(
     summary(server.url, { consoleLink, credentialsFile: path.join(dataDir, 'credentials.json') }),
@@ -93,7 +93,7 @@ async function startDatabase(dataDir: string, logger: Logger, undo: AsyncDisposa
   return postgres
 }
 
-/** For five minutes; `tidegate console login development` prints another. */
+// Returns a login link that is valid for five minutes; undefined if the console is off.
 async function developmentLink(
   core: Core,
   { organizationId, baseUrl }: { organizationId: string; baseUrl: string },
@@ -126,19 +126,19 @@ function summary(
 }
 
 /**
- * Rebuilds every read model whose tables come from another version of the program, such as after an update. For development
- * only: startup takes time proportional to the log, and nothing else may fill these read models meanwhile.
+ * Rebuilds each read model whose tables are from another version of the program. For development only: it reads the whole
+ * log, and no other process may update these read models meanwhile.
  */
 export async function rebuildOutdated(options: CoreOptions): Promise<void> {
   const outdated = await findOutdated(options.databaseUrl)
   if (outdated.length === 0) return
   await using undo = new AsyncDisposableStack()
-  const core = await openCore({ ...options, longQueries: true })
+  const core = await openCore({ ...options, allowsLongQueries: true })
   undo.defer(core.close)
   for (const projection of outdated) {
     const { records, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
-    const built = { projection: projection.name, version: projection.version, records, seconds }
-    core.logger.info(built, 'rebuilt an outdated read model')
+    const fields = { projection: projection.name, version: projection.version, records, seconds }
+    core.logger.info(fields, 'rebuilt an outdated read model')
   }
 }
 

@@ -9,7 +9,7 @@ import { setDataPolicy } from '../organizations/data-policies.ts'
 import { decideCapability } from '../organizations/decide-organization.ts'
 import type { Core } from '../server/dependencies.ts'
 import { type DevelopmentCredentials, type EnvironmentKeys, writePrivate } from './credentials.ts'
-import { asOperator } from './operator/operate.ts'
+import { asOperator } from './operator/run.ts'
 
 type OperatorCore = ReturnType<typeof asOperator>
 
@@ -30,7 +30,7 @@ export async function developmentCredentials({
   baseUrl: string
 }): Promise<DevelopmentCredentials> {
   const file = path.join(dataDir, fileName)
-  const keys = existsSync(file) ? await readIssued(file) : await issueAll(asOperator(core, 'dev'))
+  const keys = existsSync(file) ? await readKeys(file) : await issueAllKeys(asOperator(core, 'dev'))
   const credentials = { ...keys, base_url: baseUrl }
   const text = `${JSON.stringify(credentials, null, 2)}\n`
   await writePrivate({ dataDir, name: fileName, text })
@@ -39,18 +39,16 @@ export async function developmentCredentials({
 
 type IssuedKeys = Omit<DevelopmentCredentials, 'base_url'>
 
-async function readIssued(file: string): Promise<IssuedKeys> {
+async function readKeys(file: string): Promise<IssuedKeys> {
   const text = await readFile(file, 'utf8')
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Error(`${file} is not valid JSON: delete it and restart to issue new keys`, {
-      cause,
-    })
+    throw new Error(`${file} is not valid JSON: delete it and restart to issue new keys`, { cause })
   }
 }
 
-async function issueAll(core: OperatorCore): Promise<IssuedKeys> {
+async function issueAllKeys(core: OperatorCore): Promise<IssuedKeys> {
   const organizationId = await developmentOrganization(core)
   await changeOrganization(core, organizationId, (organization, at) =>
     decideCapability(organization, { capability: 'ip_rotation', enabled: true, ...at }),
@@ -81,10 +79,10 @@ const keyKinds = {
 
 async function issueKeys(
   core: OperatorCore,
-  about: { organizationId: string; environment: Environment },
+  scope: { organizationId: string; environment: Environment },
 ): Promise<EnvironmentKeys> {
   const key = async (name: keyof EnvironmentKeys) => {
-    const request = { ...about, name: `Development ${about.environment}`, by: 'operator' } as const
+    const request = { ...scope, name: `Development ${scope.environment}`, by: 'operator' } as const
     return (await issueApiKey(core, { ...request, ...keyKinds[name] })).revealedKey
   }
   return {

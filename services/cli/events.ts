@@ -7,7 +7,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { eventType, idOf, requireTypeOn, since, wholeNumber } from './arguments.ts'
+import { eventType, idArgument, requireTypeOnTopic, since, wholeNumber } from './arguments.ts'
 
 interface EventsOptions {
   topic: string
@@ -29,7 +29,7 @@ export function defineEvents(command: Command): void {
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`)
     .option('--type <name>', 'only events of this type, for example SessionScored', eventType)
     .option('--key <key>', 'only events with this record key: a session id, organization id, ...')
-    .option('--organization <id>', 'only events of this organization (org_...)', idOf('org'))
+    .option('--organization <id>', 'only events of this organization (org_...)', idArgument('org'))
     .option('--partition <n>', 'only this partition', wholeNumber)
     .option('--offset <n>', 'first offset to read in each partition', wholeNumber, 0)
     .option(
@@ -43,10 +43,10 @@ export function defineEvents(command: Command): void {
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic must be one of ${topics.join(', ')}, got "${options.topic}"`)
-      requireTypeOn(options)
+      requireTypeOnTopic(options)
       const { withStores } = await import('./operator/core.ts')
       await withStores((stores) => printEvents(stores, options), {
-        opensKeys: options.open === true,
+        decrypts: options.open === true,
       })
     })
 }
@@ -62,7 +62,7 @@ export async function printEvents(
   if (partition !== undefined && partition >= length)
     throw new Error(`--partition must be 0–${length - 1}, got ${partition}`)
   const { promise: finished, resolve } = Promise.withResolvers<void>()
-  // The reader of the pipe, such as `head`, has exited.
+  // Stops when the reader of a pipe, such as `head`, has exited.
   process.stdout.on('error', () => resolve())
   let remaining = limit
   function print({ records }: Batch): void {
@@ -83,34 +83,35 @@ export async function printEvents(
     stopsAtEnd: !follow,
     isIncluded: (position) => partition === undefined || position.partition === partition,
     async handle(batches) {
-      // Fetches the events' data keys. Unreadable records are printed as such.
+      // Loads the events' data keys, which `lineOf` needs.
       if (options.open)
-        for (const { records } of batches) await decodeRecords({ codec, skips: noSkips }, records)
+        for (const { records } of batches) await decodeRecords({ codec, skips: skipsAll }, records)
       batches.forEach(print)
       if (remaining === 0) resolve()
     },
   })
-  // `atEnd` rejects when reading fails, also with --follow.
-  const done = follow ? reading.atEnd.then(() => finished) : reading.atEnd
+  // `reachedEnd` rejects when reading fails, also with --follow.
+  const done = follow ? reading.reachedEnd.then(() => finished) : reading.reachedEnd
   await Promise.race([finished, done]).finally(() => reading.stop())
 }
 
-const noSkips = { has: async () => true }
+// Makes decodeRecords continue past unreadable records, which `lineOf` prints.
+const skipsAll = { has: async () => true }
 
 function isSelected(
   record: LogRecord,
   { key, since = 0, offset, organization }: EventsOptions,
 ): boolean {
-  const isOfOrganization = !organization || record.headers.organization_id === organization
+  const matchesOrganization = !organization || record.headers.organization_id === organization
   return (
     (!key || record.key === key) &&
-    isOfOrganization &&
+    matchesOrganization &&
     record.timestamp >= since &&
     record.offset >= offset
   )
 }
 
-// Returns unreadable records, too, because this command is used to find the record that blocks a partition.
+// Also returns unreadable records, because this command is used to find the record that blocks a partition.
 function lineOf(
   record: LogRecord,
   { codec, type, open = false }: { codec: EventCodec } & Pick<EventsOptions, 'type' | 'open'>,
@@ -129,7 +130,7 @@ function lineOf(
   }
 }
 
-/** Returns the event as JSON. `open` is true if the data keys were looked up. */
+/** Returns the event as JSON. `open` is true if the caller loaded the data keys. */
 export function readableEvent(
   { type, meta, position, data, cause, unreadable }: RecordedEvent,
   open: boolean,
@@ -139,7 +140,7 @@ export function readableEvent(
   const members = Object.entries({ ...readable, ...cause })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value])
-  // Personal fields are null if the key was not looked up (closed) or has been deleted (erased).
+  // Personal fields are null if the key was not loaded (closed) or has been deleted (erased).
   const sealed = unreadable === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
   return { type, meta, position, ...sealed, data: Object.fromEntries(members) }
 }

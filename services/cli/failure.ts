@@ -72,7 +72,7 @@ function usageOf({ code, message }: CommanderError): string {
   return message.replace(/^error: /, '')
 }
 
-/** Returns the message, or a line per invalid field with the field named as the command's option. */
+/** Returns the message, or a line per invalid field that names the command's option instead of the field. */
 export function errorText(thrown: unknown, command?: Command): string {
   const error = toApiError(thrown)
   const { fields = [], allowed_values: allowed = [] } = error.details ?? {}
@@ -109,12 +109,12 @@ function optionOf(field: string, command: Command | undefined): string {
 function messageOf({ code, message, cause }: ApiError): string {
   const reason = cause instanceof Error ? plainMessage(cause) : undefined
   if (code === 'service.unavailable') {
-    const what =
+    const problem =
       isConnectionError(cause) || cause instanceof LogUnavailable
         ? unreachableText
         : unconfirmedText
-    return reason ? `${what} (${reason})` : what
+    return reason ? `${problem} (${reason})` : problem
   }
-  // Operators may see internal causes, which API callers must not.
+  // Unlike API callers, operators may see internal causes.
   return code === 'internal.error' && reason ? reason : message
 }

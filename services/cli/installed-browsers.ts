@@ -21,7 +21,7 @@ const headlessChromium = (profile: string) => [
   ...(isRoot ? ['--no-sandbox'] : []),
 ]
 
-// A single browser per engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
+// A single browser per engine is enough. MiniBrowser belongs to WebKitGTK and needs a display.
 const engines: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   {
     programs: [
@@ -61,11 +61,11 @@ function findProgram(name: string): string | undefined {
   return folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
 }
 
-/** Shows the page until `seen` settles; rejects if it rejects. */
+/** Opens the page in the browser, and closes the browser when `untilDone` settles. Rejects if `untilDone` rejects. */
 export async function showPage(
   { program, args }: InstalledBrowser,
   url: string,
-  seen: () => Promise<unknown>,
+  untilDone: () => Promise<unknown>,
 ): Promise<void> {
   const profile = await mkdtemp(path.join(tmpdir(), 'tidegate-browser-'))
   const needsDisplay =
@@ -77,10 +77,10 @@ export async function showPage(
     stdio: 'ignore',
     detached: true,
   })
-  // Rejects if the program cannot be started.
+  // `once` rejects if the program cannot be started.
   const ended = once(browser, 'exit').catch(() => {})
   try {
-    await seen()
+    await untilDone()
   } finally {
     const isRunning = browser.exitCode === null && browser.signalCode === null
     if (browser.pid !== undefined && isRunning) process.kill(-browser.pid, 'SIGTERM')

@@ -4,18 +4,18 @@ import { isIP } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { createLogger } from '../../infra/telemetry.ts'
-import { countText, parsedJson } from '../../infra/text.ts'
+import { countText, parseJsonOrUndefined } from '../../infra/text.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
-import { decideLesson, lessonQuestions } from '../../projections/answers/teaching.ts'
+import { decideEngineAnswers, teachingQuestions } from '../../projections/answers/teaching.ts'
 import type { Core } from '../server/dependencies.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
 import { port } from './arguments.ts'
 import { installedBrowsers, showPage } from './installed-browsers.ts'
-import { runUntilSignal } from './lifetime.ts'
-import { type LoopbackRequest, type LoopbackResponse, serveLoopback } from './loopback-server.ts'
+import { type LoopbackRequest, type LoopbackResponse, startLoopback } from './loopback-server.ts'
 import { openOperatorCore } from './operator/core.ts'
-import { recordFact, userName } from './operator/facts.ts'
+import { appendOperatorEvent, userName } from './operator/operator-event.ts'
+import { runUntilSignal } from './stop-signals.ts'
 import { printable } from './tables.ts'
 
 export function defineLearn(command: Command): void {
@@ -43,7 +43,7 @@ function address(text: string): string {
 }
 
 const stopWithinMs = 10_000
-const browserWithinMs = 120_000
+const browserTimeoutMs = 120_000
 
 async function learn(flags: {
   port: number
@@ -55,17 +55,17 @@ async function learn(flags: {
     const core = await openOperatorCore()
     undo.defer(core.close)
     const script = await buildQuestions()
-    const questions = lessonQuestions(core.keyring.all, core.clock())
-    // Answers given here apply to all organizations, so the secret in the URL keeps out others who can reach the port.
+    const questions = teachingQuestions(core.keyring.all, core.clock())
+    // Learned answers apply to all organizations, so the secret in the URL keeps out others who can reach the port.
     const secret = randomBytes(16).toString('hex')
-    const lessons = new EventEmitter<{ ended: [learned: boolean] }>()
-    const server = await serveLoopback({
+    const results: LearnResults = new EventEmitter()
+    const server = await startLoopback({
       ...flags,
-      handle: createHandler({ ...core, secret, script, questions, by: flags.by, lessons }),
+      handle: createHandler({ ...core, secret, script, questions, by: flags.by, results }),
     })
     undo.defer(server.close)
     const url = `${server.url}${secret}/`
-    if (flags.open) await teachInstalledBrowsers(url, lessons)
+    if (flags.open) await teachInstalledBrowsers(url, results)
     else console.log(`Open ${url} in each browser to learn from; press Ctrl-C to stop.`)
   }
   if (!flags.open)
@@ -74,7 +74,7 @@ async function learn(flags: {
   await start(undo)
 }
 
-async function teachInstalledBrowsers(url: string, lessons: Lesson['lessons']): Promise<void> {
+async function teachInstalledBrowsers(url: string, results: LearnResults): Promise<void> {
   const browsers = installedBrowsers()
   if (browsers.length === 0)
     throw new Error(
@@ -82,42 +82,44 @@ async function teachInstalledBrowsers(url: string, lessons: Lesson['lessons']): 
     )
   let learnedCount = 0
   for (const browser of browsers) {
-    const seen = async () => {
-      const [learned] = await once(lessons, 'ended', {
-        signal: AbortSignal.timeout(browserWithinMs),
+    const waitForResult = async () => {
+      const [learned] = await once(results, 'result', {
+        signal: AbortSignal.timeout(browserTimeoutMs),
       })
       if (learned) learnedCount++
     }
-    await showPage(browser, url, seen).catch((error: unknown) =>
+    await showPage(browser, url, waitForResult).catch((error: unknown) =>
       console.log(`${browser.program} did not respond: ${errorMessage(error)}`),
     )
   }
   if (learnedCount === 0) throw new Error('Nothing was learned from any browser.')
 }
 
-interface Lesson extends Pick<Core, 'log' | 'codec' | 'clock'> {
+type LearnResults = EventEmitter<{ result: [learned: boolean] }>
+
+interface LearnDeps extends Pick<Core, 'log' | 'codec' | 'clock'> {
   secret: string
   script: string
   questions: EngineQuestion[]
   by: string
-  lessons: EventEmitter<{ ended: [learned: boolean] }>
+  results: LearnResults
 }
 
 const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
 const javascript = { 'content-type': 'text/javascript' }
 
-function createHandler(lesson: Lesson): (request: LoopbackRequest) => Promise<LoopbackResponse> {
-  const prefix = `/${lesson.secret}/`
+function createHandler(deps: LearnDeps): (request: LoopbackRequest) => Promise<LoopbackResponse> {
+  const prefix = `/${deps.secret}/`
   return async (request) => {
     switch (`${request.method} ${request.url}`) {
       case `GET ${prefix}`:
         return { status: 200, headers: { 'content-type': 'text/html' }, body: page }
       case `GET ${prefix}questions.js`:
-        return { status: 200, headers: javascript, body: lesson.script }
+        return { status: 200, headers: javascript, body: deps.script }
       case `GET ${prefix}questions`:
-        return { status: 200, body: JSON.stringify(lesson.questions) }
+        return { status: 200, body: JSON.stringify(deps.questions) }
       case `POST ${prefix}answers`:
-        return learnAnswers(request, lesson)
+        return learnAnswers(request, deps)
       default:
         return { status: 404 }
     }
@@ -126,25 +128,26 @@ function createHandler(lesson: Lesson): (request: LoopbackRequest) => Promise<Lo
 
 async function learnAnswers(
   { body, headers }: LoopbackRequest,
-  lesson: Lesson,
+  deps: LearnDeps,
 ): Promise<LoopbackResponse> {
   const userAgent = headers['user-agent'] ?? ''
-  const { data: answers } = answersSchema.safeParse(parsedJson(body))
+  const { data: answers } = answersSchema.safeParse(parseJsonOrUndefined(body))
   if (!answers) return { status: 422, body: 'The answers must be a list of ids and texts.' }
-  const { questions, by, clock, log, codec } = lesson
+  const { questions, by, clock } = deps
   const now = clock()
-  const learned = decideLesson({ organizationId: null, questions, answers, userAgent, by, now })
+  const sent = { questions, answers, userAgent }
+  const learned = decideEngineAnswers({ organizationId: null, ...sent, by, now })
   if (typeof learned === 'string') {
     console.log(learned)
-    lesson.lessons.emit('ended', false)
+    deps.results.emit('result', false)
     return { status: 422, body: learned }
   }
-  const about = { command: 'learn', idPrefix: 'learn', now }
-  await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data: learned }, about)
+  const details = { command: 'learn', idPrefix: 'learn', now }
+  await appendOperatorEvent(deps, { type: 'EngineAnswersLearned', data: learned }, details)
   const count = Object.keys(learned.answers).length
   const message = `Learned ${countText(count, 'answer')} for ${learned.engine_family} (${printable(userAgent)})`
   console.log(message)
-  lesson.lessons.emit('ended', true)
+  deps.results.emit('result', true)
   return { status: 200, body: message }
 }
 
@@ -162,8 +165,8 @@ const state = document.getElementById('state')
 async function teach() {
   const questions = await (await fetch('questions')).json()
   const answers = await answerQuestions(questions)
-  const answer = await fetch('answers', { method: 'POST', body: JSON.stringify(answers) })
-  return answer.text()
+  const response = await fetch('answers', { method: 'POST', body: JSON.stringify(answers) })
+  return response.text()
 }
 teach().then(
   (message) => { state.textContent = message },

@@ -6,7 +6,7 @@ import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
 import type { MoveFlags } from './move-log.ts'
-import { recordFact, userName } from './operator/facts.ts'
+import { appendOperatorEvent, userName } from './operator/operator-event.ts'
 
 export function defineLog(command: Command): void {
   command
@@ -26,7 +26,7 @@ export function defineLog(command: Command): void {
     .command('move')
     .description('Move from the embedded log to Kafka (KAFKA_BROKERS); stop all servers first')
     .option('--json', 'print the report as JSON', false)
-    .action(async (flags: MoveFlags) => (await import('./move-log.ts')).runMove(flags))
+    .action(async (flags: MoveFlags) => (await import('./move-log.ts')).moveLog(flags))
 }
 
 interface SkipReason {
@@ -41,7 +41,8 @@ async function runSkip(
   reason: SkipReason,
 ): Promise<void> {
   const { withStores } = await import('./operator/core.ts')
-  await withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...reason }))
+  const position = { topic, partition, offset }
+  await withStores((stores) => skipRecord(stores, { position, ...reason }))
 }
 
 async function listSkipped(): Promise<void> {
@@ -51,20 +52,20 @@ async function listSkipped(): Promise<void> {
   await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
-// Only the start of the record is stored: an event with all of a maximum-size record would exceed the size limit.
+// Stores only the start of the record: an event with a whole record could exceed the size limit of records.
 const storedBytes = 64 * 1024
 
-export async function skip(
+export async function skipRecord(
   { log, codec }: { log: EventLog; codec: EventCodec },
-  { place, reason, by }: SkipReason & { place: Position },
+  { position, reason, by }: SkipReason & { position: Position },
 ): Promise<void> {
-  const record = await readRecord(log, place)
+  const record = await requireRecord(log, position)
   const problem = requireUnreadable(codec, record)
   const now = Date.now()
   const data = {
-    skipped_topic: place.topic,
-    skipped_partition: place.partition,
-    skipped_offset: place.offset,
+    skipped_topic: position.topic,
+    skipped_partition: position.partition,
+    skipped_offset: position.offset,
     reason,
     skipped_by: by,
     skipped_at: now,
@@ -73,14 +74,14 @@ export async function skip(
     record_headers: record.headers,
     record_value: record.value.subarray(0, storedBytes),
   }
-  const about = { command: 'log skip', idPrefix: 'skip', now }
-  await recordFact({ log, codec }, { type: 'RecordSkipped', data }, about)
+  const details = { command: 'log skip', idPrefix: 'skip', now }
+  await appendOperatorEvent({ log, codec }, { type: 'RecordSkipped', data }, details)
   console.log(
-    `Consumers will skip ${place.topic}/${place.partition} offset ${place.offset}: ${problem}`,
+    `Consumers will skip ${position.topic}/${position.partition} offset ${position.offset}: ${problem}`,
   )
 }
 
-// Returns the decoding error. Throws if the record is readable: skipping it would lose data, so the consumer must be fixed.
+// Returns the decoding error. Throws if the record is readable, because skipping it would lose data.
 function requireUnreadable(codec: EventCodec, record: LogRecord): string {
   let type: string
   try {
@@ -93,12 +94,12 @@ function requireUnreadable(codec: EventCodec, record: LogRecord): string {
   )
 }
 
-async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {
-  const ends = await log.endPositions(place.topic)
-  const end = ends.find(({ partition }) => partition === place.partition)
-  if (!end || place.offset >= end.offset)
+async function requireRecord(log: EventLog, position: Position): Promise<LogRecord> {
+  const ends = await log.endPositions(position.topic)
+  const end = ends.find(({ partition }) => partition === position.partition)
+  if (!end || position.offset >= end.offset)
     throw new Error('No such record: check the topic, partition and offset.')
-  const [record] = await readRecords(log, place.topic, [place])
+  const [record] = await readRecords(log, position.topic, [position])
   if (!record) throw new Error('The record has been deleted from the log.')
   return record
 }

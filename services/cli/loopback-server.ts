@@ -29,8 +29,8 @@ interface LoopbackOptions {
 
 const maxBytes = 1024 * 1024
 
-/** Starts an HTTP server that passes each request to `handle`. Responds with 413 to bodies above 1 MB, 500 to errors. */
-export async function serveLoopback({
+/** Starts an HTTP server that responds with the result of `handle`, 500 if it throws, or 413 to bodies above 1 MB. */
+export async function startLoopback({
   port,
   host = '127.0.0.1',
   handle,

@@ -38,9 +38,9 @@ async function prepare({ grant, adoptLog, analysts, organization }: MigrateOptio
   const { prepareStores } = await import('../server/dependencies.ts')
   await withStores(async (stores) => {
     await prepareStores(stores, { adoptLog, waitMs: stores.config.LOG_WAIT_MS })
-    if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
+    if (grant) await transaction(stores.pool, (tx) => grantServer(tx, grant))
     if (analysts)
-      await transaction(stores.pool, (tx) => letAnalyze(tx, { role: analysts, organization }))
+      await transaction(stores.pool, (tx) => grantAnalyst(tx, { role: analysts, organization }))
     for (const warning of await stores.log.warnings().catch(() => []))
       console.log(`warning: ${warning}`)
   })
@@ -55,11 +55,11 @@ async function prepare({ grant, adoptLog, analysts, organization }: MigrateOptio
     )
 }
 
-async function letAnalyze(
+async function grantAnalyst(
   tx: Tx,
   { role, organization }: { role: string; organization: string | undefined },
 ): Promise<void> {
-  const { requireOrganization } = await import('./operator/operate.ts')
+  const { requireOrganization } = await import('./operator/run.ts')
   const { addAnalyst } = await import('../../projections/sessions/session-facts.ts')
   const { rows } = await tx.query('select from pg_roles where rolname = $1', [role])
   if (rows.length === 0)
@@ -69,9 +69,9 @@ async function letAnalyze(
   await addAnalyst(tx, { role, organizationId })
 }
 
-// Lets the user read and write all tables of Tidegate, those of later rebuilds too, and make none. Default privileges
-// are of the user who runs this.
-async function grantTo(tx: Tx, user: string): Promise<void> {
+// Grants read and write access to all tables, but not the right to create any. The default privileges cover the tables
+// of later rebuilds, if the current user runs them.
+async function grantServer(tx: Tx, user: string): Promise<void> {
   const to = pg.escapeIdentifier(user)
   const { rows } = await tx.query<{ name: string }>(
     `select quote_ident(nspname) as name from pg_namespace

@@ -1,13 +1,13 @@
 import type pg from 'pg'
 import { type Config, readConfig } from '../../infra/config.ts'
-import { boundLog, rebindLog, refuseShorterLog } from '../../infra/event-store/bound-log.ts'
-import { rereadTopic } from '../../infra/event-store/builds.ts'
+import { boundLogIdentity, rebindLog, refuseShorterLog } from '../../infra/event-store/bound-log.ts'
+import { resetViewOffsets } from '../../infra/event-store/builds.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { claimTopicSpec } from '../../infra/event-store/log-claim.ts'
 import { rewriteSkip } from '../../infra/event-store/skips.ts'
 import { openKafkaImport } from '../../infra/log/kafka/import.ts'
 import {
-  foreignRecords,
+  foreignRecordsError,
   type Move,
   type MovedTopic,
   moveTopic,
@@ -30,7 +30,7 @@ import {
   prepareStores,
   topicSpecs,
 } from '../server/dependencies.ts'
-import { createLags } from '../server/lags.ts'
+import { createLagReader } from '../server/lags.ts'
 import { probeTopic } from '../server/write-probe.ts'
 import { plannerGroup } from '../webhooks/planner/planner.ts'
 import { progressBar } from './progress.ts'
@@ -45,12 +45,12 @@ interface Report {
   topics: { topic: string; records: number }[]
 }
 
-// The only topic whose records expire. Its first records are gone, so the others get different offsets on Kafka.
+// The only topic whose records expire. Its first records may be gone, so the others get different offsets on Kafka.
 const expiringTopic = eventTopics.BatchReceived
 // Records closer to expiry than this are not moved: Kafka could delete them before the logs are compared.
 const expiryMarginMs = 60 * 60 * 1000
 
-export async function runMove({ json }: MoveFlags): Promise<void> {
+export async function moveLog({ json }: MoveFlags): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const { DATABASE_URL: url } = config
   if (!url) throw new Error('DATABASE_URL is not set: set it to the database of the embedded log.')
@@ -75,7 +75,7 @@ export async function runMove({ json }: MoveFlags): Promise<void> {
   const codec = await openCodec(config, { logger })
   await requireReadableSchemas(source, codec)
   // Consumers read this topic again, because its offsets differ on Kafka.
-  await rereadTopic(pool, expiringTopic)
+  await resetViewOffsets(pool, expiringTopic)
 
   // 2. Create the topics with the partition counts of the embedded log, so that keys keep their partitions.
   const specs = topicSpecs(config)
@@ -101,13 +101,13 @@ export async function runMove({ json }: MoveFlags): Promise<void> {
   const moved = await moveTopics(move, topics, config)
 
   // 4. Bind the database to Kafka. Until this commits, the embedded log is unchanged.
-  const plannerOffsets = await source.committed(plannerGroup, [eventTopics.SessionScored])
+  const plannerOffsets = await source.committedPositions(plannerGroup, [eventTopics.SessionScored])
   await kafka.setGroupOffsets(plannerGroup, plannerOffsets)
-  const scored = await target.endPositions(expiringTopic)
+  const expiringEnds = await target.endPositions(expiringTopic)
   await transaction(pool, async (tx) => {
     const ends = moved.flatMap((topic) => topic.ends)
     await retireLog(tx, ends)
-    await moveOffsets(tx, scored)
+    await moveOffsets(tx, expiringEnds)
     await refuseShorterLog(tx, target)
     await rebindLog(tx, identity)
   })
@@ -132,8 +132,9 @@ async function moveTopics(
     })),
   )
   if ((await countRecords(target, [expiringTopic])) > 0) {
-    if ((await countRecords(target, permanentTopics)) === 0) throw foreignRecords(expiringTopic)
-    // Its first records may have expired in the embedded log since, so all are copied again.
+    if ((await countRecords(target, permanentTopics)) === 0)
+      throw foreignRecordsError(expiringTopic)
+    // The embedded log may have expired records since the interrupted move, so copy all of the topic again.
     await kafka.deleteRecords(expiringTopic)
   }
   const moved = await Promise.all(moves.map((options) => moveTopic(move, options))).catch(
@@ -142,12 +143,12 @@ async function moveTopics(
   const since = Date.now() - days * 24 * 60 * 60 * 1000 + expiryMarginMs
   const from = await source.positionsSince(expiringTopic, since)
   const to = await target.endPositions(expiringTopic)
-  const last = { topic: expiringTopic, from, to, keepsOffsets: false }
-  return [...moved, await moveTopic(move, last).catch(throwMoveFailed)]
+  const expiringMove = { topic: expiringTopic, from, to, keepsOffsets: false }
+  return [...moved, await moveTopic(move, expiringMove).catch(throwMoveFailed)]
 }
 
 async function requireEmbeddedLog(pool: pg.Pool, target: string): Promise<void> {
-  const bound = await boundLog(pool)
+  const bound = await boundLogIdentity(pool)
   if (bound === target) throw new Error(`The database already uses ${target}.`)
   if (bound && !bound.startsWith('embedded log'))
     throw new Error(`The database uses ${bound}, not an embedded log.`)
@@ -165,8 +166,8 @@ async function requireEmbeddedLog(pool: pg.Pool, target: string): Promise<void> 
 }
 
 async function requireConsumersCaughtUp(pool: pg.Pool, log: EventLog): Promise<void> {
-  const plannerOffsets = await log.committed(plannerGroup, [eventTopics.SessionScored])
-  const unread = (await createLags({ pool, log })())
+  const plannerOffsets = await log.committedPositions(plannerGroup, [eventTopics.SessionScored])
+  const unread = (await createLagReader({ pool, log })())
     .filter(({ records }) => records > 0)
     // The planner has no offsets if no server has run webhooks.
     .filter(({ labels }) => labels.group !== 'planner' || plannerOffsets.length > 0)
@@ -181,7 +182,7 @@ async function requireConsumersCaughtUp(pool: pg.Pool, log: EventLog): Promise<v
     )
 }
 
-// Throws if the records' schema ids are not those of the configured schema registry, since they would be unreadable.
+// Throws if the records' schema ids are not those of the configured schema registry: no server could read them.
 async function requireReadableSchemas(log: EventLog, codec: EventCodec): Promise<void> {
   const topic = eventTopics.OrganizationCreated
   const [first] = await readRecords(log, topic, await log.firstPositions(topic))

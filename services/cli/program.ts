@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
+import { commandLine } from './command-line.ts'
 import { commands } from './commands.ts'
-import { commandLine } from './typed.ts'
 import { configureUsageErrors, wantsJson } from './usage.ts'
 
 const json = wantsJson(process.argv)
@@ -12,23 +12,23 @@ configureUsageErrors(program, { json })
 program.commandsGroup('Other:')
 
 const [first, second] = process.argv.slice(2)
-const word = first === 'help' ? second : first
-for (const [name, { group, does, example, load }] of Object.entries(commands)) {
-  const command = program.command(name).description(does).helpGroup(`${group}:`)
+const commandName = first === 'help' ? second : first
+for (const [name, { group, summary, example, load }] of Object.entries(commands)) {
+  const command = program.command(name).description(summary).helpGroup(`${group}:`)
   command.addHelpText('after', `\nExample:\n  ${commandLine(...example.split(' '))}`)
-  if (name === word) (await load())(command)
+  if (name === commandName) (await load())(command)
 }
 
 try {
   await program.parseAsync()
 } catch (error) {
-  // Help or the version is thrown, too, once it is printed.
+  // Commander also throws after it prints the help or the version.
   const isHelp = error instanceof CommanderError && error.exitCode === 0
   const { reportFailure } = await import('./failure.ts')
-  if (!isHelp && word === 'signup')
+  if (!isHelp && commandName === 'signup')
     (await import('./signup/failure.ts')).reportSignupFailure(error, { json })
   else if (!isHelp) reportFailure(error, { json })
 }
 
-// A command that is done ends, whatever connection kafkajs still has open. One stayed for ten minutes.
+// Exits even if kafkajs leaves a connection open, which can last for ten minutes.
 setTimeout(() => process.exit(), 2000).unref()

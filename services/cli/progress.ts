@@ -1,10 +1,7 @@
 const redrawMs = 200
-const cells = 30
+const barWidth = 30
 
-/**
- * Creates a progress bar with the remaining time on standard error. Draws nothing if that is not a terminal. `end`
- * removes the bar.
- */
+/** Creates a progress bar, which draws nothing if standard error is not a terminal. `end` removes the bar. */
 export function progressBar(
   total: number,
   options: { out?: { isTTY?: boolean; write(text: string): unknown }; clock?: () => number } = {},
@@ -14,8 +11,8 @@ export function progressBar(
   let drawnAt = startedAt
   let done = 0
   const bar = {
-    add: (count: number): void => bar.reach(done + count),
-    reach(count: number): void {
+    add: (count: number): void => bar.set(done + count),
+    set(count: number): void {
       done = count
       if (!out.isTTY || clock() - drawnAt < redrawMs) return
       drawnAt = clock()
@@ -34,10 +31,10 @@ export function barText(
   { total, seconds }: { total: number; seconds: number },
 ): string {
   const share = Math.min(1, done / Math.max(1, total))
-  const filled = Math.round(share * cells)
+  const filled = Math.round(share * barWidth)
   const percent = `${Math.floor(share * 100)} %`.padStart(5)
   const left = share > 0 ? `, ${durationText((seconds * (1 - share)) / share)} left` : ''
-  return `[${'#'.repeat(filled).padEnd(cells, '.')}] ${percent}${left}`
+  return `[${'#'.repeat(filled).padEnd(barWidth, '.')}] ${percent}${left}`
 }
 
 function durationText(seconds: number): string {

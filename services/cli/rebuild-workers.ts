@@ -4,12 +4,12 @@ import os from 'node:os'
 import { text } from 'node:stream/consumers'
 import type { Position } from '../../infra/log/port.ts'
 
-/** Number of records that a process loads in the time that another takes to start. */
+/** Number of records that a process can load while another process starts. */
 const recordsPerWorker = 10_000
 
 /**
- * Loads the build in worker processes of this program, each with its share of the partitions. When one fails, the others
- * are killed and its message is thrown. Starts no worker if one would do, because the caller loads just as fast.
+ * Loads the build in worker processes, each with a share of the partitions. If one fails, kills the others and throws its
+ * message. Does nothing if a single worker would be enough: the caller then loads the records itself.
  */
 export async function loadInWorkers(
   projection: string,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { countText } from '../../infra/text.ts'
-import { withCore } from './operator/operate.ts'
+import { withCore } from './operator/run.ts'
 import { progressBar } from './progress.ts'
 import { textTable } from './tables.ts'
 
@@ -9,7 +9,7 @@ interface Flags {
   acceptDifferences: boolean
   json: boolean
   workers?: number
-  /** Partitions to load, as `index/count`. Set for worker processes that a rebuild starts. */
+  /** Share of the partitions to load, as `index/count`. Set for worker processes that a rebuild starts. */
   share?: string
 }
 
@@ -42,21 +42,21 @@ function parseWorkers(value: string): number {
 async function run(name: string, flags: Flags): Promise<void> {
   if (name === 'scoring') return rebuildScoring(flags)
   const { projections } = await import('../server/dependencies.ts')
-  const { loadShare, rebuild } = await import('../../infra/event-store/rebuild.ts')
+  const { loadPartitionShare, rebuild } = await import('../../infra/event-store/rebuild.ts')
   const { findRetentionCutoffs } = await import('../../projections/policies/queries.ts')
   const { exitWithParent, loadInWorkers } = await import('./rebuild-workers.ts')
   const names = [...projections.map((projection) => projection.name), 'scoring'].join(', ')
   const projection = projections.find((candidate) => candidate.name === name)
   if (!projection) throw new Error(`no projection "${name}": it must be one of ${names}`)
   if (flags.share !== undefined) {
-    const [index = 0, of = 1] = flags.share.split('/').map(Number)
+    const [index = 0, count = 1] = flags.share.split('/').map(Number)
     exitWithParent()
-    return withCore((core) => loadShare({ ...core, projection }, { index, of }))
+    return withCore((core) => loadPartitionShare({ ...core, projection }, { index, count }))
   }
   let bar: ReturnType<typeof progressBar> | undefined
   const onProgress = ({ records, total }: { records: number; total: number }) => {
     bar ??= progressBar(total)
-    bar.reach(records)
+    bar.set(records)
   }
   const report = await withCore((core) =>
     rebuild({
@@ -64,7 +64,7 @@ async function run(name: string, flags: Flags): Promise<void> {
       projection,
       acceptDifferences: flags.acceptDifferences,
       findCutoffs: findRetentionCutoffs,
-      loadBeside: (target) => loadInWorkers(name, target, flags.workers),
+      loadInOtherProcesses: (target) => loadInWorkers(name, target, flags.workers),
       onProgress,
     }),
   ).finally(() => bar?.end())

@@ -16,10 +16,10 @@ export async function cliReference(): Promise<string> {
   const groups = Map.groupBy(Object.entries(commands), ([, { group }]) => group)
   const parts = [...groups].map(async ([group, named]) => {
     const sections = await Promise.all(
-      named.map(async ([name, { does, example, load }]) => {
-        const command = new Command(name).description(does)
+      named.map(async ([name, { summary, example, load }]) => {
+        const command = new Command(name).description(summary)
         ;(await load())(command)
-        return section(command, { path: ['tidegate'], depth: 3, example })
+        return section(command, { parents: ['tidegate'], depth: 3, example })
       }),
     )
     return `## ${group}\n\n${sections.join('\n\n')}\n`
@@ -27,24 +27,23 @@ export async function cliReference(): Promise<string> {
   return `${[intro, ...(await Promise.all(parts))].join('\n').trimEnd()}\n`
 }
 
-interface Place {
-  path: string[]
+interface SectionOptions {
+  parents: string[]
   depth: number
   example?: string
 }
 
-function section(command: Command, { path: above, depth, example }: Place): string {
-  const at = [...above, command.name()]
-  const heading = `${'#'.repeat(depth)} ${at.slice(1).join(' ')}`
-  const usage = [...at, command.usage().replace('[options] [command]', '<command>')].join(' ')
+function section(command: Command, { parents, depth, example }: SectionOptions): string {
+  const names = [...parents, command.name()]
+  const heading = `${'#'.repeat(depth)} ${names.slice(1).join(' ')}`
+  const usage = [...names, command.usage().replace('[options] [command]', '<command>')].join(' ')
   const code = example === undefined ? usage : `${usage}\ntidegate ${example}   # example`
-  const subcommands = command.commands.map((one) => section(one, { path: at, depth: depth + 1 }))
   return [
     heading,
     `${command.description()}.`.replace('..', '.'),
     `\`\`\`text\n${code}\n\`\`\``,
     ...(command.options.length > 0 ? [optionTable(command.options)] : []),
-    ...subcommands,
+    ...command.commands.map((child) => section(child, { parents: names, depth: depth + 1 })),
   ].join('\n\n')
 }
 

@@ -3,14 +3,14 @@ import type { Command } from 'commander'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { countText } from '../../infra/text.ts'
 import type { Core } from '../server/dependencies.ts'
-import { withCore } from './operator/operate.ts'
+import { withCore } from './operator/run.ts'
 import { tableOf } from './tables.ts'
 
 export function defineRestore(command: Command): void {
   command.option('--json', 'print the report as JSON', false).action(run)
 }
 
-// Can be repeated: read models that are already filled are brought up to date.
+// Can be repeated: reads only the records that a read model does not have yet.
 async function run({ json }: { json: boolean }): Promise<void> {
   const report = await withCore(async (core) => {
     const { checkMasterKeys } = await import('../server/master-keys.ts')
@@ -20,7 +20,7 @@ async function run({ json }: { json: boolean }): Promise<void> {
     for (const projection of projections) readModels.push(await catchUp(core, projection))
     await checkMasterKeys(core)
     return { readModels, scoring: await restoreVisitors(core) }
-  }, takeOverLog)
+  }, logTakeover)
   if (json) return console.log(JSON.stringify(report))
   const { readModels, scoring } = report
   const table = tableOf(readModels, {
@@ -33,10 +33,10 @@ async function run({ json }: { json: boolean }): Promise<void> {
   console.log(`${table}\n${visitors}\nYou can start the servers now.`)
 }
 
-// The log still belongs to the lost database.
-const takeOverLog = { logClaim: { takeOver: true } }
+// The lost database still holds the claim on the log.
+const logTakeover = { logClaim: { takeOver: true } }
 
-// Applies the records that are in the log at the call.
+// Applies all records that are in the log now.
 async function catchUp(core: Core, projection: Projection) {
   const { runProjection } = await import('../../infra/event-store/runner.ts')
   const { findUnapplied, lastPositions } = await import('../../infra/event-store/catch-up.ts')

@@ -1,28 +1,28 @@
 import { createRandom } from '../../infra/random.ts'
 import { type ServerOptions, startServer, stopWithinMs } from '../server/server.ts'
-import { runUntilSignal } from './lifetime.ts'
 import { hostedPackages } from './package/hosted.ts'
 import { createServerLogger } from './server-log.ts'
 import { readServerSettings } from './server-settings.ts'
 import { logStartFailure } from './start-failure.ts'
+import { runUntilSignal } from './stop-signals.ts'
 
-/** Runs the roles, comma-separated, until a signal ends the process. */
+/** Runs a server with these comma-separated roles until a signal, then exits the process. */
 export async function runServer(
   roles: string,
   {
     takeOverLog: takeOver = false,
-    ...more
+    ...options
   }: Pick<ServerOptions, 'lookupOptions'> & { takeOverLog?: boolean } = {},
 ): Promise<never> {
   const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
-  const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
+  const input = { env: process.env, roles }
+  const { config, warnings, ...settings } = await readServerSettings(input).catch((error) => {
     onFailure(error)
     return process.exit(1)
   })
-  const { config, warnings, ...settings } = read
   const logger = await createServerLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
-  const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...more }
+  const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...options }
   const onLost = (error: Error) => {
     logStartFailure('the server is stopping', error)
     process.exitCode = 1

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { allRoles } from '../server/roles.ts'
 
-// Server modules load slowly, so only the actions import them and --help stays fast.
+// Server modules load slowly, so only the actions import them: --help stays fast.
 
 export function defineDev(command: Command): void {
   command.action(async () => (await import('./dev.ts')).runDev())

@@ -1,14 +1,14 @@
 import { type Config, InvalidSettings, misspelledSettings, readConfig } from '../../infra/config.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
-import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
+import { kafkaSecurityOptions } from '../../infra/log/kafka/security.ts'
 import { otlpSettings } from '../../infra/otlp/settings.ts'
 import { checkDatabaseUrl } from '../../infra/postgres/pool.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import { hasConsentAddress, publicUrlOf } from '../server/http.ts'
 import { parseRoles, type Role } from '../server/roles.ts'
-import { connectionsOfServer, networkFor } from '../server/server.ts'
+import { connectionsOfServer, openNetworkSource } from '../server/server.ts'
 
 interface SettingsInput {
   env: NodeJS.ProcessEnv
@@ -23,7 +23,7 @@ export interface ServerSettings {
   warnings: string[]
 }
 
-/** Returns a server's settings. Throws InvalidSettings with all problems, before any connection is opened. */
+/** Returns a server's settings without opening connections. Throws InvalidSettings with all problems. */
 export async function readServerSettings({
   env,
   roles: list,
@@ -54,7 +54,7 @@ export async function readServerSettings({
     createKeyring(masterKeys)
   })
   await attempt(() => connectionsOfServer(config, roles))
-  await attempt(() => kafkaSecurity(config))
+  await attempt(() => kafkaSecurityOptions(config))
   await attempt(() => otlpSettings(config))
   await attempt(() => publicUrlOf(config, config.PORT))
   if (roles.includes('scoring')) await attempt(() => loadAttestedApps(config))
@@ -64,11 +64,11 @@ export async function readServerSettings({
   return { config, databaseUrl, masterKeys, roles, warnings }
 }
 
-/** Returns the settings like readServerSettings, and also loads the IP data files, as a server does at startup. */
+/** Returns the same settings as readServerSettings, but also throws if the IP data files cannot be loaded. */
 export async function checkServerSettings(input: SettingsInput): Promise<ServerSettings> {
   const settings = await readServerSettings(input)
   const { config, roles, warnings } = settings
   await using undo = new AsyncDisposableStack()
-  await networkFor(config, { roles, undo, warn: (text) => warnings.push(text) })
+  await openNetworkSource(config, { roles, undo, warn: (text) => warnings.push(text) })
   return settings
 }

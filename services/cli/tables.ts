@@ -6,7 +6,7 @@ import type { KeyType } from '../../schemas/events.ts'
 export type Cell = string | number | null
 
 /**
- * Returns a table if it fits the terminal; otherwise a paragraph per row with a line per cell, so that ids can be copied.
+ * Returns a table if it fits the terminal, otherwise a paragraph per row with a line per cell, so that ids stay whole.
  * Without a terminal the width is unlimited.
  */
 export function textTable(
@@ -31,12 +31,12 @@ function paragraph(head: string[], row: string[]): string {
   return row.map(line).join('\n')
 }
 
-/** Replaces control characters except line breaks: customers choose names, which must not control the terminal. */
+/** Replaces control characters except line breaks: customers choose names, and a name could contain terminal escapes. */
 export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
-/** Returns a table with a column per entry of `columns`, which compute the cells. */
+/** Returns a table. `columns` maps the heading of each column to the function that returns its cells. */
 export function tableOf<Row>(
   rows: readonly Row[],
   columns: Record<string, (row: Row) => Cell>,
@@ -76,13 +76,13 @@ export function keyTable(keys: ApiKeyRow[]): string {
     name: ({ name }) => name,
     status: ({ status }) => status,
     key: ({ key_preview }) => key_preview,
-    may: mayText,
+    permissions: permissionsText,
     created: ({ created_at }) => timeText(created_at),
     ends: ({ revoked_at, grace_expires_at }) => timeText(revoked_at ?? grace_expires_at),
   })
 }
 
-function mayText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): string {
+function permissionsText({ type, scopes, client_target, allowed_origins }: ApiKeyRow): string {
   if (type === 'secret') return scopes?.join('\n') || 'nothing'
   if (client_target !== 'browser') return client_target.replace('_', '-')
   return allowed_origins?.join('\n') || 'any origin'

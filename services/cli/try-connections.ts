@@ -5,9 +5,9 @@ import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { errorMessage, systemCode } from '../../infra/thrown.ts'
 import { withTimeout } from '../../infra/timing.ts'
-import { learnFrom, readLearningProgress } from '../../projections/answers/learned.ts'
+import { createLearnedAnswers, readLearningProgress } from '../../projections/answers/learned.ts'
 import { openKafka } from '../server/dependencies.ts'
-import { tryMasterKeys } from '../server/master-keys.ts'
+import { requireMatchingMasterKeys } from '../server/master-keys.ts'
 import type { ServerSettings } from './server-settings.ts'
 
 const checkTimeoutMs = 15_000
@@ -45,7 +45,7 @@ export async function tryConnections({
       return identity
     }),
     await attempt('master keys', async () => {
-      const isChecked = await tryMasterKeys(pool, createKeyring(masterKeys)).catch(
+      const isChecked = await requireMatchingMasterKeys(pool, createKeyring(masterKeys)).catch(
         (error: unknown) => {
           if (systemCode(error) === undefinedTable) return false
           throw error
@@ -54,9 +54,9 @@ export async function tryConnections({
       return isChecked ? 'match the database' : 'not checked: the database is empty'
     }),
     await attempt('browser engines', async () => {
-      const about = { pool, now: Date.now(), keys: createKeyring(masterKeys).all }
-      const { overview } = await readLearningProgress(about).catch((error: unknown) => {
-        if (systemCode(error) === undefinedTable) return learnFrom([], about)
+      const options = { pool, now: Date.now(), keys: createKeyring(masterKeys).all }
+      const { overview } = await readLearningProgress(options).catch((error: unknown) => {
+        if (systemCode(error) === undefinedTable) return createLearnedAnswers([], options)
         throw error
       })
       const liveEngines = overview().filter(({ environment }) => environment === 'live')

@@ -8,7 +8,7 @@ export function wantsJson(args: readonly string[]): boolean {
 
 /**
  * Configures how the program reports invalid arguments: as text on standard error or, for JSON, by throwing a
- * CommanderError. Keys and signing secrets are redacted. Call it before commands are added, because they inherit it.
+ * CommanderError. Keys and signing secrets are redacted. Call it before adding commands, which copy the configuration.
  */
 export function configureUsageErrors(program: Command, { json }: { json: boolean }): Command {
   if (json) return program.exitOverride().configureOutput({ writeErr: () => {} })

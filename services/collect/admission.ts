@@ -13,16 +13,15 @@ import { createLru } from '../../infra/lru.ts'
  */
 
 export interface AdmissionLimits {
-  /** Wait of the oldest record above which scoring is behind. */
+  /** Scoring counts as behind if its oldest record has waited longer than this. */
   maxBacklogMs: number
-  /** Requests in flight in this process. */
   maxInFlight: number
 }
 
-/** Maximum number of pending sessions; undefined while there is no limit. */
+/** Maximum number of pending sessions; undefined: no limit. */
 export type PendingLimit = number | undefined
 
-export interface Progress {
+export interface ScoringProgress {
   /** Number of pending sessions: opened, but without a decision yet. */
   pending: number
   decidedPerSecond: number
@@ -33,19 +32,19 @@ export interface Progress {
 const shrinkFactor = 0.8
 const growthFactor = 1.05
 const liftAfterMs = 3000
-// Every server that scores at all decides this many in time.
+// Any server that scores at all decides this many in time.
 const minLimit = 8
 
 /**
  * Returns the limit after one control step, of which there are up to four per second. `ages`: how long the oldest
  * record of each partition has waited, milliseconds. While any age exceeds `maxBacklogMs`, the limit starts at the
- * number of pending sessions and shrinks by 20 % a step, but not below the number that scoring decides within
- * `maxBacklogMs`. Otherwise it grows by 5 % a step, and is lifted after 3 seconds without a refusal.
+ * number of pending sessions and shrinks by 20% per step, but not below the number that scoring decides within
+ * `maxBacklogMs`. Otherwise it grows by 5% per step, and is lifted after 3 seconds without a refusal.
  */
 export function nextPendingLimit(
   limit: PendingLimit,
   { ages }: { ages: readonly number[] },
-  progress: Progress & AdmissionLimits,
+  progress: ScoringProgress & AdmissionLimits,
 ): PendingLimit {
   const { pending, decidedPerSecond, sinceRefusalMs, maxBacklogMs } = progress
   const decidedInTime = (decidedPerSecond * maxBacklogMs) / 1000
@@ -56,9 +55,9 @@ export function nextPendingLimit(
 }
 
 /**
- * Returns how many of the sessions requested in the fair-share window may be admitted, over all organizations: those
- * already granted plus the free places below the limit. All may, up to a quarter of `maxInFlight`; from there the
- * number falls linearly to zero at half of it, because the other half is reserved for running sessions.
+ * Returns how many sessions all organizations together may open in the fair-share window: those already granted plus
+ * the room below the limit. Above a quarter of `maxInFlight` requests in flight, the number also falls linearly, to
+ * zero at half of it, because the other half is reserved for running sessions.
  */
 export function maxAdmitted(
   { requested, granted }: Totals,
@@ -69,13 +68,13 @@ export function maxAdmitted(
   return limit === undefined ? byInFlight : Math.min(byInFlight, granted + limit - pending)
 }
 
-export type Shed = 'session' | 'request'
+export type ShedKind = 'session' | 'request'
 
 export interface AdmissionOptions extends AdmissionLimits {
   /** Returns the wait of the oldest record of each partition, milliseconds. */
   readAges: () => readonly number[]
   random: Random
-  onShed: (what: Shed) => void
+  onShed: (what: ShedKind) => void
   /** Monotonic clock, milliseconds. */
   clock?: Clock
 }
@@ -85,37 +84,35 @@ export interface Admission {
   /** Throws 503 if the organization may not open a session now. */
   admitSession(organizationId: OrganizationId): void
   pendingSessions: PendingSessions
-  /** Returns 503 if the process has its maximum of requests in flight. */
+  /** Returns a 503 error if `maxInFlight` requests are in flight, else null. */
   refusal(): ApiError | null
   enter(): void
   leave(): void
 }
 
-// About the time that a session takes from its opening to its result.
+// About the time from the opening of a session to its result.
 const fairShareWindowMs = 5000
-const stepMs = 250
+const updateIntervalMs = 250
 
-/**
- * Creates the admission control of the process. The limit is recomputed at most every `stepMs`, when a session opens.
- */
+/** Creates the admission control of the process. The limit is updated when a session opens, at most every 250 ms. */
 export function createSessionAdmission(options: AdmissionOptions): Admission {
   const { readAges, random, onShed, clock = () => performance.now(), ...limits } = options
   const pendingSessions = createPendingSessions(clock)
-  const share = createFairShare({ clock, windowMs: fairShareWindowMs })
+  const fairShare = createFairShare({ clock, windowMs: fairShareWindowMs })
   let inFlight = 0
   let limit: PendingLimit
-  let steppedAt = Number.NEGATIVE_INFINITY
+  let updatedAt = Number.NEGATIVE_INFINITY
   let refusedAt = Number.NEGATIVE_INFINITY
 
-  function shed(what: Shed): ApiError {
+  function shed(what: ShedKind): ApiError {
     onShed(what)
-    return unavailable(new Error(`overload: rejected a ${what}`), retrySeconds(random))
+    return unavailable(new Error(`overload: rejected a ${what}`), randomRetrySeconds(random))
   }
 
-  function step(): void {
+  function updateLimit(): void {
     const now = clock()
-    if (now - steppedAt < stepMs) return
-    steppedAt = now
+    if (now - updatedAt < updateIntervalMs) return
+    updatedAt = now
     const progress = {
       pending: pendingSessions.count(),
       decidedPerSecond: pendingSessions.decidedPerSecond(),
@@ -128,12 +125,15 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
     pendingSessions,
     inFlight: () => inFlight,
     admitSession(organizationId) {
-      step()
+      updateLimit()
       const pending = pendingSessions.count()
       const load = { limit, pending, inFlight, maxInFlight: limits.maxInFlight }
       const isUnlimited = limit === undefined && inFlight <= limits.maxInFlight / 4
       if (
-        share.admit(organizationId, isUnlimited ? undefined : (totals) => maxAdmitted(totals, load))
+        fairShare.admit(
+          organizationId,
+          isUnlimited ? undefined : (totals) => maxAdmitted(totals, load),
+        )
       )
         return
       refusedAt = clock()
@@ -145,14 +145,14 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-/** Returns 1 to 3 at random for `Retry-After`, so that clients that were refused together do not retry together. */
-export function retrySeconds(random: Random): number {
+/** Returns 1 to 3 seconds for `Retry-After`, so that clients rejected together do not retry together. */
+export function randomRetrySeconds(random: Random): number {
   return 1 + (random(1).readUInt8() % 3)
 }
 
 /**
- * Adds hooks that refuse requests at the limit, before the body is read and again before the request is handled. A
- * request counts as in flight once its body has arrived; otherwise a few slow senders could occupy all places.
+ * Adds hooks that reject requests above the limit, before the body is read and again before the request is handled. A
+ * request counts as in flight once its body has arrived; otherwise a few slow senders could use up the limit.
  */
 export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: Admission): void {
   app.addHook('preParsing', (_request, _reply, _payload, done) => done(refusal()))
@@ -171,15 +171,15 @@ export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: A
 /** Sessions that this process opened and whose first decision is not in the read model yet. */
 interface PendingSessions {
   add(sessionId: string): void
-  /** Called when the first body arrives. The session is decided once the read model has this decision. */
-  awaitDecision(sessionId: string, decisionId: string): void
+  /** Called when the first body arrives. The session stops being pending once the read model has this decision. */
+  expectDecision(sessionId: string, decisionId: string): void
   /** Called with decisions that the read model now has. */
   onDecided(decisionIds: readonly string[]): void
   count(): number
   decidedPerSecond(): number
 }
 
-// After this time a session no longer counts, because one that sends no usable body never gets a decision.
+// A session no longer counts after this time, because it never gets a decision if it sends no usable body.
 const abandonedAfterMs = 5000
 // Time constant of the exponentially decaying count of decisions.
 const decayMs = 8000
@@ -208,7 +208,7 @@ function createPendingSessions(clock: Clock): PendingSessions {
 
   return {
     add: (sessionId) => void sessions.set(sessionId, clock()),
-    awaitDecision(sessionId, decisionId) {
+    expectDecision(sessionId, decisionId) {
       if (sessions.has(sessionId)) awaited.set(decisionId, sessionId)
     },
     onDecided(decisionIds) {

@@ -3,9 +3,9 @@ import type { Position } from '../../infra/log/port.ts'
 import { progressOf } from '../../infra/log/progress.ts'
 
 /*
- * Backlog of the consumers behind collect, as the age of the oldest record that they have not processed. Age is how
- * long a caller waits; the number of records means nothing without the speed of the machine. Ages are measured with the
- * clock of this process, because timestamps on the log come from the database or the sender.
+ * Measures the backlog of the consumers behind collect as the age of their oldest unprocessed record. The age tells how
+ * long callers wait; a record count would not, because machines differ in speed. Ages are measured with the clock of
+ * this process, because timestamps on the log come from the database or the sender.
  */
 
 /** Offsets of one consumer's topic. The consumer may run in any process. */
@@ -19,9 +19,9 @@ export interface BacklogStage {
 const maxMarks = 64
 
 /**
- * Tracks the age of one partition's oldest unprocessed record. The function returned takes the end of the log and the
- * next offset to process, and returns the milliseconds since this process first saw an end beyond that record; 0
- * without one.
+ * Tracks the age of one partition's oldest unprocessed record. The returned function takes the end offset and the next
+ * offset to process, and returns the milliseconds since this process first saw the end beyond the next offset; 0 if
+ * there is no backlog.
  */
 export function createAgeTracker(): (reading: {
   end: number
@@ -55,9 +55,9 @@ export interface Backlog {
   stop(): Promise<void>
 }
 
-// The age drops to 0 after each batch of a consumer, however far behind it is, so use the maximum of this period.
+// The age drops after each batch, however far behind the consumer is, so use the maximum of this period.
 const holdMs = 500
-// Older readings are ignored; reads may be failing.
+// Ignore older readings: reads may be failing.
 const maxReadingAgeMs = 5000
 
 /** Reads the offsets of all stages periodically until stopped. */
@@ -95,13 +95,13 @@ function combineByPartition(lists: number[][], combine: (ages: number[]) => numb
 function createReader(stage: BacklogStage): (clock: () => number) => Promise<number[]> {
   const trackers = new Map<number, ReturnType<typeof createAgeTracker>>()
   return async (clock) => {
-    // Not all at once, because each concurrent read takes a connection.
+    // In two steps, because each concurrent read takes a connection.
     const firsts = await stage.firsts()
     const [ends, stored] = await Promise.all([stage.ends(), stage.committed()])
     const now = clock()
-    return progressOf({ stored, firsts, ends }).map(({ place, next, end }) => {
-      const ageOf = trackers.get(place.partition) ?? createAgeTracker()
-      trackers.set(place.partition, ageOf)
+    return progressOf({ stored, firsts, ends }).map(({ topicPartition, next, end }) => {
+      const ageOf = trackers.get(topicPartition.partition) ?? createAgeTracker()
+      trackers.set(topicPartition.partition, ageOf)
       return ageOf({ end, next, now })
     })
   }

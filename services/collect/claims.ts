@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createGroupCommit } from '../../infra/flow/group-commit.ts'
+import { createBatcher } from '../../infra/flow/batcher.ts'
 import type { EventLog, NewRecord } from '../../infra/log/port.ts'
 import { type Cte, statementOf, unnest } from '../../infra/postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
@@ -7,14 +7,14 @@ import type { Db, PoolOptions } from '../../infra/postgres/pool.ts'
 import { column, table } from '../../infra/postgres/table.ts'
 
 /*
- * Claims make the sequence numbers of documents unique over all processes: a body is accepted only if it claims its
- * number first. A document has one claim, of its latest number; repeats of that body find their own claim.
+ * Claims make the sequence numbers of a document unique across processes: a body is accepted only if it is the first to
+ * claim its number. Only the claim of the highest number is stored; a repeat of that body finds its own claim.
  */
 
-/** Claim of a body to a sequence number of its document. A later number replaces an earlier one. */
+/** A body's claim to a sequence number of its document. The claim of a higher number replaces it. */
 export interface Claim {
   documentIdHash: string
-  /** End of the document, epoch milliseconds; the same for all of its claims. */
+  /** When the document expires, epoch milliseconds; the same for all of its claims. */
   expiresAt: number
   seq: number
   bodyHash: string
@@ -24,8 +24,8 @@ export interface Claim {
 
 export interface ClaimStore {
   /**
-   * Writes each claim whose number is later than the stored one. Returns the stored claims of the other documents.
-   * `claims` has at most one per document.
+   * Writes each claim whose number is higher than the stored one. Returns the stored claims that won instead. `claims`
+   * must have at most one per document.
    */
   write(claims: Claim[]): Promise<Claim[]>
 }
@@ -35,7 +35,7 @@ export interface Claims {
   claim(claim: Claim): Promise<Claim>
 }
 
-/** Returns the claim with the latest number of each document, and the first of several with the same number. */
+/** Returns each document's claim with the highest number; of several with that number, the first. */
 function newestClaims(claims: readonly Claim[]): Claim[] {
   const newest = new Map<string, Claim>()
   for (const claim of claims) {
@@ -47,13 +47,13 @@ function newestClaims(claims: readonly Claim[]): Claim[] {
 
 interface ClaimedRecord {
   claim: Claim
-  /** Returns the record of the body. `receivedAt`: time when it was first received, epoch milliseconds. */
+  /** Returns the body's record. `receivedAt`: when the body was first received, epoch milliseconds. */
   recordAt: (receivedAt: number) => NewRecord
 }
 
 /**
  * Claims the number of a body and appends its record, in one statement if the log is in the same database. Returns the
- * winning claim of the document; if that is another body's, nothing was appended.
+ * document's winning claim. If another body won, nothing is appended.
  */
 export async function appendClaimed(
   { log, claims }: { log: Pick<EventLog<Claim>, 'append' | 'appendIf'>; claims: Claims },
@@ -65,7 +65,6 @@ export async function appendClaimed(
   return newest
 }
 
-/** Returns true if the document's newest claim is the body's own. */
 export function isSameBody(newest: Claim, { seq, bodyHash }: Claim): boolean {
   return newest.seq === seq && newest.bodyHash === bodyHash
 }
@@ -77,7 +76,7 @@ const maxClaimsPerWrite = 1000
  * waiting behind it fail too, so that no request waits for two timeouts.
  */
 export function createClaims(store: ClaimStore): Claims {
-  const groups = createGroupCommit({ write, maxRecords: maxClaimsPerWrite })
+  const groups = createBatcher({ runBatch: write, maxItems: maxClaimsPerWrite })
 
   async function write(claims: Claim[]): Promise<Claim[]> {
     const newest = newestClaims(claims)
@@ -88,15 +87,14 @@ export function createClaims(store: ClaimStore): Claims {
 
   return {
     async claim(claim) {
-      const [winner = claim] = await groups.append([claim])
+      const [winner = claim] = await groups.run([claim])
       return winner
     },
   }
 }
 
-// A row per document with a body, until it expires. The key begins with the expiry, so that one index serves both
-// look-ups and the deletion of expired rows. The fill factor leaves room for updates in place (HOT), which touch no
-// index.
+// The key begins with the expiry, so that one index serves both lookups and the deletion of expired rows. The fill
+// factor leaves room for updates in place (HOT), which touch no index.
 const claims = table<Claim>(
   'tidegate.collect_claims',
   {
@@ -112,9 +110,9 @@ const claims = table<Claim>(
 export const claimMigrations: Migrations = { name: 'collect-claims', create: ddlOf(claims) }
 
 /**
- * Pool for claims that are written apart from their records. With synchronous_commit = off, a crash of PostgreSQL loses
- * the claims of its last fraction of a second. On the embedded log no claim of an acknowledged body is lost, because
- * the append commits synchronously.
+ * Pool for claims that are written separately from their records. With synchronous_commit = off, a crash of PostgreSQL
+ * loses the claims of the last fraction of a second. With the embedded log no claim of an acknowledged body is lost,
+ * because the append commits synchronously.
  */
 export const claimPoolOptions = {
   max: 2,
@@ -136,22 +134,20 @@ export function createClaimTable(pool: pg.Pool): ClaimStore {
   }
 }
 
-/**
- * Returns SQL that refuses the append if a claim is not the newest of its document, or a document has several claims.
- */
+/** Returns SQL that blocks the append if a claim is not its document's newest, or a document has several claims. */
 export function claimsAsGuards(incoming: Claim[]): Cte[] {
   const isUnique = newestClaims(incoming).length === incoming.length
   return isUnique
     ? writeClaims(incoming)
-    : [{ as: 'refused', at: () => ({ text: 'select', values: [] }) }]
+    : [{ as: 'refused', sql: () => ({ text: 'select', values: [] }) }]
 }
 
-// Selects only the claims that lost. Nearly all win, and reading them back would be most of the cost.
+// Returns only the losing claims. Nearly all win, and reading those back would be most of the cost.
 function writeClaims(rows: Claim[]): Cte[] {
   return [
-    { as: 'incoming', at: (first) => incomingAt(rows, first) },
-    { as: 'written', at: () => ({ text: insertIncoming, values: [] }) },
-    { as: 'refused', at: () => ({ text: findRefused, values: [] }) },
+    { as: 'incoming', sql: (first) => incomingAt(rows, first) },
+    { as: 'written', sql: () => ({ text: insertIncoming, values: [] }) },
+    { as: 'refused', sql: () => ({ text: findRefused, values: [] }) },
   ]
 }
 
@@ -162,11 +158,11 @@ function incomingAt(rows: Claim[], firstParameter: number) {
 
 const { names } = unnest(claims.columns, [])
 const insertIncoming = `
-  insert into tidegate.collect_claims as known (${names}) select * from incoming
+  insert into tidegate.collect_claims as existing (${names}) select * from incoming
   on conflict (expires_at, document) do update set
-    seq = greatest(known.seq, excluded.seq),
-    body = case when excluded.seq > known.seq then excluded.body else known.body end,
-    received_at = case when excluded.seq > known.seq then excluded.received_at else known.received_at end
+    seq = greatest(existing.seq, excluded.seq),
+    body = case when excluded.seq > existing.seq then excluded.body else existing.body end,
+    received_at = case when excluded.seq > existing.seq then excluded.received_at else existing.received_at end
   returning *`
 const findRefused = `
   select ${claims.select('w')} from written w join incoming i using (expires_at, document)
@@ -178,7 +174,7 @@ function byKey(a: Claim, b: Claim): number {
 }
 
 const purgeBatchSize = 1000
-// For clock skew between processes.
+// Allows for clock skew between processes.
 const graceMs = 10 * 60 * 1000
 
 /** Deletes up to 1,000 claims of expired documents and returns how many. `now`: epoch milliseconds. */

@@ -24,23 +24,26 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, done: 
   done()
 }
 
-/** Returns the CORS headers of errors that no hook of a route sees; for `addErrorHeaders`. */
-export function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
-  return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
+/** Returns CORS headers for errors that occur before the route's hooks run; for `addErrorHeaders`. */
+export function errorCorsHeaders(
+  request: FastifyRequest,
+  { code }: ApiError,
+): Record<string, string> {
+  return isCollectRequest(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
 }
 
-/** onRequest hook of the root scope. Answers preflights of unknown paths, so that the page can read the 404. */
-export function answerStrayPreflight(
+/** onRequest hook of the root scope. Allows preflights of unknown paths, so that the page can read the 404. */
+export function respondToUnknownPreflight(
   request: FastifyRequest,
   reply: FastifyReply,
   done: () => void,
 ): void {
-  const isStray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
-  if (isStray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
+  const isUnknown = request.is404 && request.method === 'OPTIONS' && isCollectRequest(request)
+  if (isUnknown) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
   else done()
 }
 
-export function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
+export function isCollectRequest({ url }: Pick<FastifyRequest, 'url'>): boolean {
   return url.startsWith('/v2/collect/')
 }
 
@@ -56,8 +59,8 @@ export async function removeCorsHeaders(
 }
 
 /**
- * Adds preflight routes, which respond 204. A preflight carries no key, so it allows every origin; the request itself
- * is then refused if its key does not allow the origin.
+ * Adds preflight routes, which respond 204. Preflights carry no key, so every origin is allowed; the actual request is
+ * rejected if its key does not allow the origin.
  */
 export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
   for (const path of paths) {

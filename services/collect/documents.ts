@@ -28,10 +28,7 @@ export interface AcceptedBody extends NonceContents {
   receivedAt: number
 }
 
-/**
- * Last body of a document, to tell a repeat from a replay. Without request and payload, because cached documents
- * outlive both.
- */
+/** Last body of a document, to tell a repeat from a replay. Holds no request or payload, to keep the cache small. */
 export interface LastBody extends AcceptedBody {
   /** JSON response for repeats; undefined if it could not be built after the body was stored. */
   response: Promise<string> | undefined
@@ -79,9 +76,7 @@ export function createDocumentState(
   }
 }
 
-/**
- * Returns the document's keys. They are agreed on when its first body arrives, which may be at another node, or never.
- */
+/** Returns the document's keys, derived on first use: the first body may arrive at another node, or never. */
 export function documentKeysOf(state: ServerDocument): DocumentKeys {
   const { documentId, scope } = state
   const { sessionId, clientPublicKey } = scope
@@ -100,17 +95,17 @@ export interface Challenges {
 
 type ChallengedDocument = Pick<ServerDocument, 'master' | 'documentId' | 'facts'>
 
-/** Derives the challenges of a document from its id, so that a snapshot recorded for another document does not fit. */
+/** Derives a document's challenges from its id, so that a snapshot recorded for another document fails them. */
 export function challengesOf({ master, documentId, facts }: ChallengedDocument): Challenges {
   const bytes = createHmac('sha512', master.secretKey('collect-challenges'))
     .update(documentId)
     .digest()
-  const challenge = challengeWithPart(bytes.subarray(0, 16), facts.part)
+  const challenge = challengeWithPart(bytes.subarray(0, 16), facts.bankPart)
   const timingNonce = bytes.toString('base64url', 16, 32)
   return { challenge, timingNonce, canvasSeed: canvasSeedOf(challenge, facts.openedAt) }
 }
 
-/** Returns the deployment's private engine questions, which a page answers in its next body. Apps get none. */
+/** Returns private engine questions of the deployment, which a page answers in its next body. Apps get none. */
 export function privateQuestionsOf(document: ServerDocument): EngineQuestion[] {
   const { facts, master } = document
   if (facts.platform !== 'web') return []
@@ -126,12 +121,12 @@ export async function hasDataKey(sessionId: string, keys: ReadKeys): Promise<boo
   return Boolean(keys.get(sessionId))
 }
 
-/** Throws 410 for an erased session, the same as for an expired one. */
+/** Throws 410 if the session was erased, as if it had expired. */
 export async function checkNotErased(sessionId: string, keys: ReadKeys): Promise<void> {
-  if (!(await hasDataKey(sessionId, keys))) throw documentEnded()
+  if (!(await hasDataKey(sessionId, keys))) throw sessionEnded()
 }
 
-function documentEnded(): ApiError {
+function sessionEnded(): ApiError {
   return new ApiError('session.invalid_or_expired', { details: { next_action: 'new_session' } })
 }
 
@@ -141,7 +136,7 @@ interface FindOptions {
   now: number
 }
 
-/** Returns the document of a sealed id. Throws 410 if it belongs to another scope or has expired. */
+/** Returns the document of a sealed id. Throws 410 if it belongs to another scope or its session has expired. */
 export function findDocument(
   documentId: string,
   scope: DocumentScope,
@@ -151,13 +146,13 @@ export function findDocument(
   const state =
     cached && isSameScope(cached.scope, scope)
       ? cached
-      : openState(documentId, scope, { cache, keyring })
-  if (!state || now - state.facts.createdAt > sessionLifetimeMs) throw documentEnded()
+      : unsealDocument(documentId, scope, { cache, keyring })
+  if (!state || now - state.facts.createdAt > sessionLifetimeMs) throw sessionEnded()
   if (state !== cached) cache.documents.set(documentId, state)
   return state
 }
 
-function openState(
+function unsealDocument(
   documentId: string,
   scope: DocumentScope,
   { cache, keyring }: Omit<FindOptions, 'now'>,

@@ -6,20 +6,22 @@ import type { Clock, KeyId } from '../../infra/ids.ts'
 import { createLru } from '../../infra/lru.ts'
 import { maxRecipients } from '../../infra/wire/sealed-token.ts'
 import {
-  decisionOf,
-  requestOf,
-  scoreBreakdownOf,
-  signalOf,
+  decisionJson,
+  requestJson,
+  scoreBreakdownJson,
+  signalJson,
   visibleAttribution,
-  visitorLinkOf,
-} from '../../projections/sessions/decision-shape.ts'
+  visitorLinkJson,
+} from '../../projections/sessions/decision-json.ts'
 import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
 import type { HandOffRequest } from './requests.ts'
 import type { Tenant } from './sealed-ids.ts'
 
 interface HandOffDeps {
   findDecisions: (decisionIds: string[]) => Promise<FullDecisionRow[]>
-  /** Calls the listener with the ids of decisions that can be read now; undefined = any may be readable. */
+  /**
+   * Subscribes to the ids of decisions that became readable; undefined: any may have. Returns the unsubscribe function.
+   */
   onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
   /** Returns the SHA-256 (lower-case hex) of every valid secret key of the organization and environment. */
   recipientHashes: (tenant: Tenant) => Promise<string[]>
@@ -32,7 +34,7 @@ interface HandOffDeps {
 
 export interface HandOff {
   /** Rejects with 409 if the organization has no valid secret key in the environment. */
-  checkRecipients(tenant: Tenant): Promise<void>
+  requireRecipients(tenant: Tenant): Promise<void>
   /** Waits for the decision and returns it as a sealed token. Rejects with 503 after `timeoutMs`. */
   sealResult(request: HandOffRequest): Promise<string>
   close(): void
@@ -40,7 +42,7 @@ export interface HandOff {
 
 export function createHandOff(deps: HandOffDeps): HandOff {
   const decisions = createDecisionWaiter(deps)
-  async function recipientsOf(tenant: Tenant): Promise<string[]> {
+  async function requireRecipientHashes(tenant: Tenant): Promise<string[]> {
     const secretHashes = await deps.recipientHashes(tenant)
     if (secretHashes.length === 0) throw noRecipient()
     return secretHashes
@@ -48,13 +50,13 @@ export function createHandOff(deps: HandOffDeps): HandOff {
 
   return {
     close: decisions.close,
-    async checkRecipients(tenant) {
-      await recipientsOf(tenant)
+    async requireRecipients(tenant) {
+      await requireRecipientHashes(tenant)
     },
     async sealResult(request) {
       const [decision, secretHashes] = await Promise.all([
         decisions.waitFor(request.decisionId),
-        recipientsOf(request),
+        requireRecipientHashes(request),
       ])
       return deps.seal({
         payload: tokenPayload(decision),
@@ -72,17 +74,12 @@ function noRecipient(): ApiError {
 }
 
 // All hand-offs in progress share one query at a time.
-function createDecisionWaiter({
-  findDecisions,
-  onDecided,
-  timeoutMs: ms = 2000,
-  pollMs,
-}: HandOffDeps) {
+function createDecisionWaiter({ findDecisions, onDecided, timeoutMs = 2000, pollMs }: HandOffDeps) {
   const onTimeout = (decisionId: string) => () =>
-    Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${ms} ms`)))
+    Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${timeoutMs} ms`)))
   const decisions = createRowWaiter<string, FullDecisionRow>({
     onAdvance: onDecided,
-    // The decision is made after the request, so wait for the notification. Repeats are found by polling.
+    // The decision is usually made after the request, so wait for the notification. Polling finds those of repeats.
     searchesImmediately: false,
     pollMs,
     find: (ids, found) =>
@@ -92,7 +89,7 @@ function createDecisionWaiter({
   })
   return {
     waitFor: (decisionId: string) =>
-      decisions.waitFor(decisionId, { ms, onTimeout: onTimeout(decisionId) }),
+      decisions.waitFor(decisionId, { timeoutMs, onTimeout: onTimeout(decisionId) }),
     close: decisions.close,
   }
 }
@@ -101,11 +98,11 @@ export function tokenPayload(row: FullDecisionRow) {
   return {
     object: 'session_verification',
     session_id: row.session_id,
-    decision: decisionOf(row),
-    request: requestOf(row.request),
-    visitor_fingerprint: row.visitor && visitorLinkOf(row.visitor),
+    decision: decisionJson(row),
+    request: requestJson(row.request),
+    visitor_fingerprint: row.visitor && visitorLinkJson(row.visitor),
     signals: riskSignals(row),
-    score_breakdown: scoreBreakdownOf(row),
+    score_breakdown: scoreBreakdownJson(row),
     attribution: visibleAttribution(row),
     agent: row.agent,
     embed: null,
@@ -115,7 +112,7 @@ export function tokenPayload(row: FullDecisionRow) {
 
 // The token has only risk signals. Trust and context signals are in the REST response.
 function riskSignals({ signals_fired }: FullDecisionRow) {
-  return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
+  return signals_fired.filter(({ role }) => role === 'risk').map(signalJson)
 }
 
 interface RecipientsOptions {
@@ -127,8 +124,8 @@ interface RecipientsOptions {
 // Bounds staleness if a change notification is lost.
 const cacheMs = 5000
 
-/** Caches the hashes of the secret keys that can open tokens of an organization in an environment. */
-export function createRecipients({ findKeys, keyring, clock }: RecipientsOptions) {
+/** Creates a cache of the hashes of the secret keys that can open an organization's tokens, by environment. */
+export function createRecipientCache({ findKeys, keyring, clock }: RecipientsOptions) {
   const cached = createLru<string, { hashes: Promise<string[]>; expiresAt: number }>(10_000)
   const idOf = ({ organizationId, environment }: Tenant) => `${organizationId}/${environment}`
 
@@ -140,7 +137,7 @@ export function createRecipients({ findKeys, keyring, clock }: RecipientsOptions
   }
 
   return {
-    hashesOf(tenant: Tenant): Promise<string[]> {
+    secretHashesOf(tenant: Tenant): Promise<string[]> {
       const id = idOf(tenant)
       const entry = cached.get(id)
       if (entry && clock() < entry.expiresAt) return entry.hashes
@@ -149,7 +146,7 @@ export function createRecipients({ findKeys, keyring, clock }: RecipientsOptions
       hashes.catch(() => cached.delete(id))
       return hashes
     },
-    /** Drops the cached keys of these organizations; undefined = of all. */
+    /** Drops the cached hashes of these organizations; undefined: of all. */
     forget(organizationIds: readonly string[] | undefined): void {
       if (!organizationIds) cached.clear()
       for (const organizationId of organizationIds ?? [])

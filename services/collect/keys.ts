@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import type { MasterKey } from '../../infra/crypto/keyring.ts'
 import { createLru } from '../../infra/lru.ts'
-import { agreeKeys, privateKeyOf, publicKeyOf } from '../../infra/wire/collect/node-keys.ts'
+import { deriveKeys, privateKeyOf, publicKeyOf } from '../../infra/wire/collect/node-keys.ts'
 import { type DocumentAddress, keyBytes } from '../../infra/wire/collect/protocol.ts'
 
 export interface ServerKeyPair {
@@ -15,7 +15,7 @@ export interface DocumentKeys {
   serverToClient: KeyObject
 }
 
-/** Returns the key pair of documents opened at a time, epoch milliseconds. */
+/** Returns the key pair for documents opened at `openedAt`, epoch milliseconds. */
 export type ServerKeys = (master: MasterKey, openedAt: number) => ServerKeyPair
 
 const epochMs = 60 * 60 * 1000
@@ -23,9 +23,9 @@ const epochMs = 60 * 60 * 1000
 const maxCachedKeyPairs = 100
 
 /**
- * Creates the cache of server key pairs. There is one per hour and master key, derived identically on any node, because
- * a key pair costs more than the rest of an open. Documents still have separate keys, from the client's key and the
- * salt.
+ * Creates the cache of server key pairs. There is one per hour and master key, derived identically on every node,
+ * because deriving one costs more than the rest of opening a document. Documents still get separate keys, from the
+ * client's key and the salt.
  */
 export function createServerKeys(): ServerKeys {
   const cache = createLru<string, ServerKeyPair>(maxCachedKeyPairs)
@@ -63,7 +63,7 @@ const lowOrderPoints = new Set([
 ])
 
 /**
- * Returns true for a key of low order, with which the shared secret is always zero and the document's keys are public.
+ * Returns true for a key of low order: the shared secret would be zero, and anyone could derive the document's keys.
  */
 export function isLowOrder(publicKey: string): boolean {
   const bytes = Buffer.from(publicKey, 'base64url')
@@ -72,12 +72,12 @@ export function isLowOrder(publicKey: string): boolean {
   return lowOrderPoints.has(bytes.toString('hex'))
 }
 
-/** Throws for a client key of low order. */
+/** Throws if the client key is of low order. */
 export function agreeDocumentKeys(
   privateKey: KeyObject,
   { address, clientPublicKey }: { address: DocumentAddress; clientPublicKey: string },
 ): DocumentKeys {
-  const { clientToServer, serverToClient } = agreeKeys(privateKey, clientPublicKey, address)
+  const { clientToServer, serverToClient } = deriveKeys(privateKey, clientPublicKey, address)
   return {
     clientToServer: createSecretKey(clientToServer),
     serverToClient: createSecretKey(serverToClient),

@@ -1,10 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
-import type { Shed } from './admission.ts'
+import type { ShedKind } from './admission.ts'
 
-const shedKinds: Shed[] = ['session', 'request']
+const shedKinds: ShedKind[] = ['session', 'request']
 
-export function countShed(registry: Registry): (what: Shed) => void {
+export function createShedCounter(registry: Registry): (what: ShedKind) => void {
   const shed = createCounter(registry, {
     name: 'tidegate_collect_shed_total',
     help: 'Requests rejected with 503 because of overload: new sessions, and requests above the in-flight limit.',
@@ -13,8 +13,8 @@ export function countShed(registry: Registry): (what: Shed) => void {
   return (what) => shed.inc({ what })
 }
 
-/** Returns a counter of documents by publishable key. A scraper or a monitor opens many and sends nothing. */
-export function countDocuments(
+/** Returns a counter of documents by publishable key. Scrapers and monitors open many but send no bodies. */
+export function createDocumentCounter(
   registry: Registry,
 ): (keyId: string, step: 'opened' | 'used') => void {
   const documents = new Counter({
@@ -26,7 +26,7 @@ export function countDocuments(
   return (key_id, step) => documents.inc({ key_id, step })
 }
 
-export function measureAdmission(
+export function registerAdmissionGauges(
   registry: Registry,
   { ages, inFlight }: { ages: () => readonly number[]; inFlight: () => number },
 ): void {

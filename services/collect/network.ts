@@ -12,12 +12,12 @@ const networkCheckPath = '/v2/collect/network-checks'
 /** Paths that need preflights, by method. */
 export const networkPaths = { get: [pingPath], post: [networkCheckPath] }
 
-const pingId = /^[A-Za-z0-9_-]{1,128}$/
+const pingIdPattern = /^[A-Za-z0-9_-]{1,128}$/
 const maxCheckBytes = 4096
 
-/** Adds the ping and the network check. Neither stores anything, because no part of the server uses the results. */
+/** Adds the ping and the network check. Neither stores anything, because the server does not use the results. */
 export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock }): void {
-  const auth = limitKeyless(clock)
+  const auth = createKeylessLimit(clock)
   endpoint(app, {
     route: `GET ${pingPath}`,
     auth,
@@ -25,11 +25,11 @@ export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock })
     tag: 'Collect',
     summary: 'Ping the server',
     description: 'Needs no key. Measures the network path to the server; nothing is stored.',
-    params: z.object({ pingId: z.string().meta({ pattern: pingId.source }) }),
-    answers: { 204: z.null() },
+    params: z.object({ pingId: z.string().meta({ pattern: pingIdPattern.source }) }),
+    responses: { 204: z.null() },
     errors: [404, 429],
     run({ params }, { reply }) {
-      if (!pingId.test(params.pingId)) throw new ApiError('request.not_found')
+      if (!pingIdPattern.test(params.pingId)) throw new ApiError('request.not_found')
       return reply.code(204).header('cache-control', 'no-store').send()
     },
   })
@@ -44,16 +44,16 @@ export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock })
     body: z
       .record(z.string(), z.unknown())
       .describe('Result of the check, at most 4 KiB. Not stored.'),
-    answers: { 202: z.object({ ack: z.literal(true) }) },
+    responses: { 202: z.object({ ack: z.literal(true) }) },
     errors: [429],
     run: (_request, { reply }) => reply.code(202).send({ ack: true }),
   })
 }
 
-// Requests without a key, per source and for all sources together, in this process.
+// Limits for requests without a key in this process, per source and for all sources together.
 const keylessRates = { source: { perSecond: 10, burst: 50 }, all: { perSecond: 500, burst: 1000 } }
 
-function limitKeyless(clock: Clock): onRequestHookHandler {
+function createKeylessLimit(clock: Clock): onRequestHookHandler {
   const sourceBudget = createBudget({ clock, ...keylessRates.source })
   const totalBudget = createBudget({ clock, ...keylessRates.all })
   return ({ ip }, _reply, done) => {

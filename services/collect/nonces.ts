@@ -2,8 +2,8 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { nonceBytes } from '../../infra/wire/collect/protocol.ts'
 
 /*
- * Stateless nonces: each says which body of which document comes next, authenticated by a MAC that covers the document
- * id.
+ * Stateless nonces: each holds the sequence number of a document's next body, authenticated by a MAC that covers the
+ * document id.
  *
  * Layout: seq u32 | issued at u48 | MAC 16, big-endian. The top bit of the time, which no real time uses, is set until
  * a batch of the document is accepted.
@@ -17,27 +17,26 @@ export const maxSeq = 0x7fff_ffff
 
 export interface NonceContents {
   seq: number
-  /** No batch of the document was accepted before. The response to the first batch carries the fingerprint. */
+  /** True until a batch of the document is accepted. The response to the first batch carries the fingerprint. */
   noBatchYet: boolean
 }
 
-/** Document that the nonces belong to. */
-interface NonceOwner {
+interface NonceDocument {
   nonceKey: KeyObject
   documentId: string
 }
 
-interface NonceState extends NonceOwner {
-  /** Last nonce that was issued; its MAC need not be computed again when it returns. */
+interface NonceState extends NonceDocument {
+  /** Last issued nonce, cached to skip the MAC check when the client sends it back. */
   lastNonce: { nonce: Buffer; contents: NonceContents } | undefined
 }
 
-/** Issues a nonce, remembers it in `state` and returns it as base64url. */
-export function handOutNonce(
+/** Creates a nonce, stores it as `state.lastNonce` and returns it as base64url. */
+export function issueNonce(
   state: NonceState,
   { contents, now }: { contents: NonceContents; now: number },
 ): string {
-  const nonce = issueNonce(state, { ...contents, now })
+  const nonce = createNonce(state, { ...contents, now })
   state.lastNonce = { nonce, contents }
   return nonce.toString('base64url')
 }
@@ -47,8 +46,8 @@ export function nonceContents(state: NonceState, nonce: Buffer): NonceContents |
   return state.lastNonce?.nonce.equals(nonce) ? state.lastNonce.contents : readNonce(state, nonce)
 }
 
-export function issueNonce(
-  { nonceKey, documentId }: NonceOwner,
+export function createNonce(
+  { nonceKey, documentId }: NonceDocument,
   { seq, noBatchYet, now }: NonceContents & { now: number },
 ): Buffer {
   // Not from Node's buffer pool: the cached nonce would keep 8 KiB of pool in memory.
@@ -60,7 +59,7 @@ export function issueNonce(
 }
 
 export function readNonce(
-  { nonceKey, documentId }: NonceOwner,
+  { nonceKey, documentId }: NonceDocument,
   nonce: Buffer,
 ): NonceContents | undefined {
   if (nonce.length !== nonceBytes) return undefined

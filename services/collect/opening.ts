@@ -22,8 +22,7 @@ export interface OpeningSession extends ResumeFacts {
   presentedIds: string[]
 }
 
-/** Document that is being opened. */
-export interface OpenedDocument {
+export interface Opening {
   request: FastifyRequest<{ Body: OpenBody }>
   session: OpeningSession
   state: ServerDocument
@@ -37,7 +36,7 @@ export interface EventRecord {
   meta: EventMeta
 }
 
-export function sessionOpened({ request, session, state, principal }: OpenedDocument): EventRecord {
+export function sessionRecord({ request, session, state, principal }: Opening): EventRecord {
   const { scope, facts } = state
   const data = {
     session_id: scope.sessionId,
@@ -58,14 +57,14 @@ export function sessionOpened({ request, session, state, principal }: OpenedDocu
   }
 }
 
-export function documentOpened({
+export function documentRecord({
   request,
   session,
   state,
   challenges,
   principal,
   signatures,
-}: OpenedDocument): EventRecord {
+}: Opening): EventRecord {
   const { scope, facts, documentIdHash } = state
   const { page } = request.body
   const signature = documentSignature(request, { ...signatures, now: facts.openedAt })

@@ -17,7 +17,7 @@ import {
   resultText,
   sessionLifetimeMs,
 } from '../../infra/wire/collect/protocol.ts'
-import { retrySeconds } from './admission.ts'
+import { randomRetrySeconds } from './admission.ts'
 import { appendClaimed, type Claim, isSameBody } from './claims.ts'
 import {
   type AcceptedBody,
@@ -29,7 +29,7 @@ import {
   privateQuestionsOf,
   type ServerDocument,
 } from './documents.ts'
-import { handOutNonce, maxSeq, type NonceContents, nonceContents } from './nonces.ts'
+import { issueNonce, maxSeq, type NonceContents, nonceContents } from './nonces.ts'
 import {
   type BodyRequest,
   type CollectDeps,
@@ -39,46 +39,46 @@ import {
   readBodyHeaders,
   userAgentOf,
 } from './requests.ts'
-import { sealContinuity } from './sealed-ids.ts'
+import { sealContinuityId } from './sealed-ids.ts'
 
 /*
  * Receives the encrypted bodies of documents (page loads and app launches): batches of observations, and hand-offs,
- * whose response is the sealed token with the decision. The number of each body is claimed, see claims.ts.
+ * which return the sealed token with the decision. The number of each body is claimed, see claims.ts.
  */
 
 export interface ReceiveOptions {
   deps: CollectDeps
   cache: DocumentCache
-  /** Budget of each document. */
-  handOffs: Pick<Budget, 'spend'>
+  /** Charged per document. */
+  handOffBudget: Pick<Budget, 'spend'>
 }
 
 // A page needs one token for each form that it sends.
 const handOffIntervalSeconds = 5
-export const handOffBudget = { perSecond: 1 / handOffIntervalSeconds, burst: 10 }
+export const handOffRate = { perSecond: 1 / handOffIntervalSeconds, burst: 10 }
 
-// The rest of the timeout is left for the network and for late timers of a busy process.
-const responseShare = 0.8
+// Leaves the rest of the timeout for the network and for late timers of a busy process.
+const usableTimeout = 0.8
 
 /**
- * Receives a hand-off. Throws 503 before the timeout, which counts from the arrival of the request. The work continues
- * then, so that a retry with the same bytes gets its result.
+ * Receives a hand-off. Throws 503 shortly before the timeout, which counts from the arrival of the request. The work
+ * then continues, so that a retry with the same bytes gets its result.
  */
-export async function receiveResult(
+export async function receiveHandOff(
   request: BodyRequest,
   options: ReceiveOptions,
   { elapsedTime }: { elapsedTime: number },
 ): Promise<string> {
-  const { handOffTimeoutMs: ms = 2000, random } = options.deps
+  const { handOffTimeoutMs: timeoutMs = 2000, random } = options.deps
   const timeoutError = () =>
-    unavailable(new Error(`no hand-off within ${ms} ms`), retrySeconds(random))
+    unavailable(new Error(`no hand-off within ${timeoutMs} ms`), randomRetrySeconds(random))
   const work = receiveBody(request, 'results', options)
-  return withTimeout(work, Math.max(0, ms * responseShare - elapsedTime), timeoutError)
+  return withTimeout(work, Math.max(0, timeoutMs * usableTimeout - elapsedTime), timeoutError)
 }
 
 /**
  * Receives the next body of a document and returns the JSON response. A repeat of the last body gets the same response.
- * Throws 409 for an older body, and for another body under a number that is taken.
+ * Throws 409 for an older body, and for a different body with a number that is taken.
  */
 export async function receiveBody(
   request: BodyRequest,
@@ -105,16 +105,21 @@ export async function receiveBody(
   if (document.lastBody && seq <= document.lastBody.seq)
     return repeatResponse(document, document.lastBody, body, deps)
 
-  // 3. Decrypt it. From here on, repeats of the same bytes wait for this response.
+  // 3. Decrypt the body. From here on, repeats of the same bytes wait for this response.
   const payload = decrypt(document, frame, body)
   const lastBody: LastBody = { ...body, response: undefined }
   const previous = document.lastBody
   const storeAndRespond = async () => {
     try {
-      // 4. Check that it can be accepted now. A body that is refused here does not use up its number.
+      // 4. Check limits and erasure. A body that is rejected here does not use up its number.
       await checkAcceptable(document, kind, options)
       // 5. Claim the number and append the event.
-      lastBody.receivedAt = await store(document, lastBody, { payload, request, principal, deps })
+      lastBody.receivedAt = await claimAndAppend(document, lastBody, {
+        payload,
+        request,
+        principal,
+        deps,
+      })
     } catch (error) {
       if (document.lastBody === lastBody) document.lastBody = previous
       throw error
@@ -212,15 +217,15 @@ function decrypt(
   }
 }
 
-/** Throws 429 above the hand-off budget, 409 without a secret key to seal for, and 410 for an erased session. */
+/** Throws 429 above the hand-off budget, 409 if no secret key could open the token, 410 for an erased session. */
 async function checkAcceptable(
   { documentIdHash, scope }: ServerDocument,
   kind: BodyKind,
-  { deps, handOffs }: ReceiveOptions,
+  { deps, handOffBudget }: ReceiveOptions,
 ): Promise<void> {
   if (kind === 'results') {
-    if (!handOffs.spend(documentIdHash)) throw tooManyHandOffs()
-    await deps.checkRecipients(scope)
+    if (!handOffBudget.spend(documentIdHash)) throw tooManyHandOffs()
+    await deps.requireRecipients(scope)
   }
   await checkNotErased(scope.sessionId, deps.dataKeys)
 }
@@ -230,7 +235,7 @@ const tooManyHandOffs = () =>
     message: 'This document hands off more often than pages need to.',
   })
 
-interface StoreParts {
+interface ClaimParts {
   payload: Buffer
   request: BodyRequest
   principal: PublishablePrincipal
@@ -238,20 +243,19 @@ interface StoreParts {
 }
 
 /**
- * Claims the number of the body and appends its event. Returns the time when the body was first received, which is
- * earlier if another process accepted the same bytes. Throws 409 if another body has the number or a later number is
- * taken.
+ * Claims the number of the body and appends its event. Returns when the body was first received, which is earlier if
+ * another process accepted the same bytes. Throws 409 if another body has claimed the number or a higher one.
  */
-async function store(
+async function claimAndAppend(
   document: ServerDocument,
   body: AcceptedBody,
-  { payload, request, principal, deps }: StoreParts,
+  { payload, request, principal, deps }: ClaimParts,
 ): Promise<number> {
   const { sessionId, organizationId, environment } = document.scope
   const { eventId, decisionId } = idsOf(document, body)
   if (body.seq === 1) {
     deps.countDocument?.(principal.keyId, 'used')
-    deps.admission.pendingSessions.awaitDecision(sessionId, decisionId)
+    deps.admission.pendingSessions.expectDecision(sessionId, decisionId)
   }
   const recordAt = (receivedAt: number) => {
     const data = {
@@ -296,7 +300,7 @@ function checkClaim(newest: Claim, claim: Claim): void {
 
 const idPrefixes = { batches: 'bat', results: 'res' } as const
 
-/** Returns ids derived from the bytes, so that a retry at any process asks for the same decision. */
+/** Derives the ids from the bytes, so that a retry at any process asks for the same decision. */
 function idsOf({ documentIdHash }: ServerDocument, { kind, seq, bodyHash }: AcceptedBody) {
   const eventId = derivedId(idPrefixes[kind], documentIdHash, String(seq), bodyHash)
   return { eventId, decisionId: derivedId('evt', eventId) }
@@ -309,12 +313,12 @@ async function responseTo(
 ): Promise<string> {
   const response =
     body.kind === 'batches'
-      ? acknowledge(document, body, deps)
-      : await handOff(document, body, deps)
+      ? batchResponse(document, body, deps)
+      : await handOffResponse(document, body, deps)
   return JSON.stringify(response)
 }
 
-function acknowledge(
+function batchResponse(
   document: ServerDocument,
   body: AcceptedBody,
   deps: CollectDeps,
@@ -340,8 +344,8 @@ function fingerprintOf(
   const { sessionId } = scope
   const timestamp = body.receivedAt
   // Deterministic, so that a repeat gets the same text from any process.
-  const random = (size: number) => documentBytes(document, size)
-  const stateId = sealContinuity(facts.continuityId, scope, { keyring: deps.keyring, random })
+  const random = (size: number) => deterministicBytes(document, size)
+  const stateId = sealContinuityId(facts.continuityId, scope, { keyring: deps.keyring, random })
   const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: body.seq, nonce })
   return {
     ready: true,
@@ -352,16 +356,15 @@ function fingerprintOf(
   }
 }
 
-// Deterministic bytes in place of random ones. That is safe, because they seal only one text: the document's continuity
-// id.
-function documentBytes({ master, documentId }: ServerDocument, size: number): Buffer {
+// Replaces random bytes when sealing. Safe, because they seal only one text: the document's continuity id.
+function deterministicBytes({ master, documentId }: ServerDocument, size: number): Buffer {
   const digest = createHmac('sha256', master.secretKey('collect-fingerprint'))
     .update(documentId)
     .digest()
   return digest.subarray(0, size)
 }
 
-async function handOff(
+async function handOffResponse(
   document: ServerDocument,
   body: AcceptedBody,
   deps: CollectDeps,
@@ -380,7 +383,7 @@ function nextNonce(
   { kind, seq, noBatchYet, receivedAt }: AcceptedBody,
 ): string {
   const contents = { seq: Math.min(seq + 1, maxSeq), noBatchYet: noBatchYet && kind !== 'batches' }
-  return handOutNonce(document, { contents, now: receivedAt })
+  return issueNonce(document, { contents, now: receivedAt })
 }
 
 function responseHmac(document: ServerDocument, text: string): string {

@@ -38,12 +38,12 @@ export interface CollectDeps extends VolumeLimits {
   random: Random
   /** Keys that encrypt the personal data in events, one per session. */
   dataKeys: Pick<DataKeys, 'get' | 'ensure' | 'newSession' | 'discard'>
-  /** Sequence numbers over all processes, see claims.ts. */
+  /** Make sequence numbers unique across processes, see claims.ts. */
   claims: Claims
   admission: Admission
   /** Rejects with 409 if there is no secret key that could open a token. */
-  checkRecipients: (tenant: Tenant) => Promise<void>
-  /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */
+  requireRecipients: (tenant: Tenant) => Promise<void>
+  /** Waits for the decision and seals it; rejects with 503 on timeout. See hand-off.ts. */
   sealResult: (request: HandOffRequest) => Promise<string>
   /** Maximum time for a hand-off before 503, milliseconds (default 2000). */
   handOffTimeoutMs?: number
@@ -63,7 +63,7 @@ export interface BodyParams {
 
 export type BodyRequest = FastifyRequest<{ Params: BodyParams }>
 
-/** preParsing hook. 415 for another content type or a content encoding, before the body is read. */
+/** preParsing hook. Throws 415 for another content type or a content encoding, before the body is read. */
 export const requireBinary: preParsingHookHandler = (request, _reply, _payload, done) => {
   const type = request.headers['content-type'] ?? ''
   const isBinary = type === binaryType || type.split(';', 1)[0]?.trim().toLowerCase() === binaryType
@@ -76,7 +76,7 @@ const seqPattern = /^[1-9][0-9]*$/
 
 export function readBodyHeaders(request: BodyRequest, kind: BodyKind) {
   return {
-    clientPublicKey: header(request, headerNames.clientKey, clientKeyPattern),
+    clientPublicKey: requireHeader(request, headerNames.clientKey, clientKeyPattern),
     seq: kind === 'batches' ? readSeq(request) : undefined,
   }
 }
@@ -84,12 +84,12 @@ export function readBodyHeaders(request: BodyRequest, kind: BodyKind) {
 // Any positive integer is valid here; an unexpected one is refused later as out of sequence.
 function readSeq(request: FastifyRequest): number {
   return Math.min(
-    Number(header(request, headerNames.batchSeq, seqPattern)),
+    Number(requireHeader(request, headerNames.batchSeq, seqPattern)),
     Number.MAX_SAFE_INTEGER,
   )
 }
 
-function header(request: FastifyRequest, name: string, pattern: RegExp): string {
+function requireHeader(request: FastifyRequest, name: string, pattern: RegExp): string {
   const value = request.headers[name.toLowerCase()]
   if (value === undefined || value === '') throw invalidHeader(name, 'required')
   if (typeof value !== 'string' || !pattern.test(value)) throw invalidHeader(name, 'invalid')
@@ -101,9 +101,9 @@ function invalidHeader(name: string, issue: string): ApiError {
 }
 
 /**
- * Throws if the key's client target does not allow the platform; otherwise a page could report what only an app can
- * see. 403 when another platform's SDK uses a native key, which costs no units (see refundWrongClient), and 422 when an
- * app's SDK uses a browser key.
+ * Throws if the key's client target does not allow the platform; otherwise a page could report observations that only
+ * an app can make. Throws 403 if another platform's SDK uses a native key (its units are refunded, see
+ * refundWrongClient), and 422 if an app's SDK uses a browser key.
  */
 export function checkPlatform(
   { clientTarget }: PublishablePrincipal,

@@ -2,23 +2,23 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { createBudget } from '../../infra/access/budget.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { errorResponses } from '../../infra/http/schemas.ts'
+import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import {
   batchResponseSchema,
   openResponseSchema,
   resultResponseSchema,
-} from '../../infra/wire/collect/answers.ts'
-import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
+} from '../../infra/wire/collect/responses.ts'
 import { limitInFlight } from './admission.ts'
 import {
   addPreflight,
   allowOrigin,
-  answerStrayPreflight,
-  errorCors,
+  errorCorsHeaders,
   removeCorsHeaders,
+  respondToUnknownPreflight,
 } from './cors.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { networkPaths, networkRoutes } from './network.ts'
-import { handOffBudget, type ReceiveOptions, receiveBody, receiveResult } from './receive.ts'
+import { handOffRate, type ReceiveOptions, receiveBody, receiveHandOff } from './receive.ts'
 import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
 import {
   batchHeadersSchema,
@@ -42,9 +42,9 @@ const tag = 'Collect'
 /** Adds the collect protocol (docs/reference/collect-protocol.md), in a Fastify scope with CORS and a binary parser. */
 export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
   const cache = createDocumentCache()
-  const handOffs = createBudget({ clock: deps.clock, ...handOffBudget })
-  app.addErrorHeaders(errorCors)
-  app.addHook('onRequest', answerStrayPreflight)
+  const handOffBudget = createBudget({ clock: deps.clock, ...handOffRate })
+  app.addErrorHeaders(errorCorsHeaders)
+  app.addHook('onRequest', respondToUnknownPreflight)
   app.register(async (scope) => {
     scope.addHook('onRequest', allowOrigin)
     addPreflight(
@@ -61,7 +61,9 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
       limitVolume(keyed, deps)
       const onRequest = deps.auth.requirePublishable()
       sessionRoute(keyed, { deps, cache, onRequest })
-      keyed.register(async (binary) => bodyRoutes(binary, { deps, cache, handOffs, onRequest }))
+      keyed.register(async (binary) =>
+        bodyRoutes(binary, { deps, cache, handOffBudget, onRequest }),
+      )
     })
   })
 }
@@ -77,14 +79,14 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
     route: `POST ${sessionsPath}`,
     auth: options.onRequest,
     settings: { bodyLimit: openBodyLimit },
-    frequent: true,
+    isHighVolume: true,
     operationId: 'openCollectSession',
     tag,
     summary: 'Open a session or document',
     description:
       'Opens a new session or, with a `resumeToken`, another document of an existing one.',
     body: openBodySchema,
-    answers: { 200: openResponseSchema },
+    responses: { 200: openResponseSchema },
     async run(request, { reply }) {
       const { response, continuity } = await openSession(request, options)
       return reply
@@ -97,24 +99,24 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
 
 const encrypted = { consumes: [binaryType], params: bodyParamsSchema, body: binaryBodySchema }
 const bodyErrors = errorResponses(409, 410)
-const acceptAll = () => () => true
+const acceptUnvalidated = () => () => true
 const bodyOptions = {
   bodyLimit: maxBodyBytes,
-  config: { frequent: true },
-  validatorCompiler: acceptAll,
+  config: { isHighVolume: true },
+  validatorCompiler: acceptUnvalidated,
 }
 
 // Plain routes instead of `endpoint`: bodies are opaque bytes, and schema validation would be most of the cost.
 function bodyRoutes(
   app: FastifyInstance,
-  options: RouteOptions & Pick<ReceiveOptions, 'handOffs'>,
+  options: RouteOptions & Pick<ReceiveOptions, 'handOffBudget'>,
 ): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
   )
   app.addHook('preParsing', requireBinary)
-  const route = (path: string, receive: typeof receiveResult, schema: object) =>
+  const route = (path: string, receive: typeof receiveHandOff, schema: object) =>
     app.post<{ Params: BodyParams }>(
       path,
       { ...bodyOptions, onRequest: options.onRequest, schema },
@@ -130,7 +132,7 @@ function bodyRoutes(
     ...encrypted,
     response: { 200: batchResponseSchema, ...bodyErrors },
   })
-  route(resultsPath, receiveResult, {
+  route(resultsPath, receiveHandOff, {
     operationId: 'handOffCollectSession',
     tags: [tag],
     summary: 'Hand off a session',

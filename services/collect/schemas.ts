@@ -21,7 +21,7 @@ export const batchHeadersSchema = z.object({
   [headerNames.batchSeq]: z.int().min(1).describe('Sequence number, as in the nonce of the body.'),
 })
 
-const address = z
+const pageUrl = z
   .string()
   .transform((text, context) => {
     const url = storedUrl(text)
@@ -37,7 +37,7 @@ const referrer = z
   .transform((text) => (text ? (storedUrl(text) ?? null) : null))
 
 // Many JSON encoders write null for an absent member.
-const absentOr = <T extends z.ZodType>(member: T) =>
+const optionalOrNull = <T extends z.ZodType>(member: T) =>
   member.nullish().transform((value) => value ?? undefined)
 
 const name = z
@@ -48,7 +48,7 @@ const name = z
   // OpenAPI tools of some languages do not support \p.
   .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' })
 
-const onWeb = {
+const webPlatform = {
   required: ['sdk'],
   properties: { sdk: { required: ['platform'], properties: { platform: { const: 'web' } } } },
 }
@@ -59,10 +59,10 @@ export const openBodySchema = z
       .string()
       .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url')
       .describe('Raw X25519 public key, base64url.'),
-    resumeToken: absentOr(z.string().max(1024)),
-    continuity: absentOr(z.string().max(1024)),
+    resumeToken: optionalOrNull(z.string().max(1024)),
+    continuity: optionalOrNull(z.string().max(1024)),
     sdk: z.object({ name, version: name, platform: z.enum(['web', 'ios', 'android']) }),
-    page: absentOr(z.object({ url: address, referrer })),
+    page: optionalOrNull(z.object({ url: pageUrl, referrer })),
   })
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
@@ -71,7 +71,7 @@ export const openBodySchema = z
     when: ({ issues }) =>
       issues.every(({ path: [member] = [] }) => member && !/^(sdk|page)$/.test(String(member))),
   })
-  .meta(implies(onWeb, { required: ['page'], properties: { page: { type: 'object' } } }))
+  .meta(implies(webPlatform, { required: ['page'], properties: { page: { type: 'object' } } }))
 
 export type OpenBody = z.infer<typeof openBodySchema>
 
@@ -83,8 +83,8 @@ const maxLength = 2048
 const maxParsedLength = 16 * 1024
 
 /**
- * Returns a page's URL in the form that is stored: an absolute URI of at most 2,048 characters without user name or
- * password. A longer one loses its query and fragment, and then its path. For URLs without a host (data:, file:, blob:
+ * Returns a page's URL as it is stored: an absolute URL of at most 2,048 characters without user name or password. A
+ * longer URL loses its query and fragment, and then its path. For URLs without a host (data:, file:, blob:
  * and others) only the scheme is stored, because the rest is content, a local path or a random name; blob: URLs also
  * keep the origin. Returns undefined for an invalid URL.
  */

@@ -2,15 +2,14 @@ import { createHmac } from 'node:crypto'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { keyIdBytes, open, seal } from '../../infra/crypto/sealing.ts'
 import { isId, type Random, type SessionId } from '../../infra/ids.ts'
-import { base64urlBytes } from '../../infra/text.ts'
+import { decodeBase64url } from '../../infra/text.ts'
 import type { ClientPlatform } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 
 /*
  * Sealed ids: state that the client stores for the server, encrypted and authenticated (AEAD), so any node can serve
- * any request. Organization, environment, session and the client's public key are not inside a document id but
- * authenticated with it (AAD). Decryption therefore fails for any other scope, and the id is short enough for a path
- * segment.
+ * any request. Organization, environment, session and the client's public key are authenticated with a document id
+ * (AAD) but not stored in it, so decryption fails for any other scope and the id is short enough for a path segment.
  */
 
 export interface Tenant {
@@ -33,21 +32,21 @@ export interface DocumentFacts {
   /** Number of the document in its session, from 1. */
   number: number
   /** Part of the question bank, see `bankPartOf`. */
-  part: number
+  bankPart: number
   /** 16 bytes, hex. */
   continuityId: string
 }
 
-export interface ResumeFacts extends Omit<DocumentFacts, 'openedAt' | 'part'> {
+export interface ResumeFacts extends Omit<DocumentFacts, 'openedAt' | 'bankPart'> {
   sessionId: SessionId
 }
 
 const platforms: ClientPlatform[] = ['web', 'ios', 'android']
 const continuityBytes = 16
-// created u48 | opened u48 | number u16 | platform u8 | part u16 | continuity id 16
+// created u48 | opened u48 | number u16 | platform u8 | bank part u16 | continuity id 16
 const factsBytes = 6 + 6 + 2 + 1 + 2 + continuityBytes
 
-/** Purpose and owner of a sealed text. Decryption fails for any other. */
+/** Purpose and owner of a sealed text. Decryption fails if either differs. */
 interface Sealing {
   purpose: string
   context: string
@@ -69,7 +68,7 @@ function sealText(bytes: Buffer, sealing: Sealing, { keyring, random }: Sealer):
 }
 
 function openText(text: string, sealing: Sealing, keyring: Keyring): Buffer | undefined {
-  const sealed = base64urlBytes(text)
+  const sealed = decodeBase64url(text)
   return (sealed && open(sealed, { keyring, ...sealing })) ?? undefined
 }
 
@@ -90,7 +89,7 @@ export function openDocumentId(
 
 export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Sealer): string {
   const packed = Buffer.concat([
-    packFacts({ ...facts, openedAt: 0, part: 0 }),
+    packFacts({ ...facts, openedAt: 0, bankPart: 0 }),
     Buffer.from(facts.sessionId),
   ])
   return sealText(packed, forTenant('collect-resume', tenant), sealer)
@@ -107,11 +106,11 @@ export function openResumeToken(
   return isId('sid', sessionId) ? { ...unpackFacts(packed), sessionId } : undefined
 }
 
-export function sealContinuity(continuityId: string, tenant: Tenant, sealer: Sealer): string {
+export function sealContinuityId(continuityId: string, tenant: Tenant, sealer: Sealer): string {
   return sealText(Buffer.from(continuityId, 'hex'), forTenant('collect-continuity', tenant), sealer)
 }
 
-export function openContinuity(
+export function openContinuityId(
   token: string,
   tenant: Tenant,
   keyring: Keyring,
@@ -120,7 +119,7 @@ export function openContinuity(
   return id?.length === continuityBytes ? id.toString('hex') : undefined
 }
 
-/** Derives the continuity id of a session that presented none. The same on every node. */
+/** Derives the continuity id of a session that presented none, identically on every node. */
 export function firstContinuityId(master: MasterKey, sessionId: string): string {
   const digest = createHmac('sha256', master.secretKey('collect-first-continuity'))
     .update(sessionId)
@@ -133,7 +132,7 @@ function packFacts({
   openedAt,
   platform,
   number,
-  part,
+  bankPart,
   continuityId,
 }: DocumentFacts): Buffer {
   const packed = Buffer.alloc(factsBytes)
@@ -141,7 +140,7 @@ function packFacts({
   packed.writeUIntBE(openedAt, 6, 6)
   packed.writeUInt16BE(Math.min(number, 0xffff), 12)
   packed.writeUInt8(platforms.indexOf(platform), 14)
-  packed.writeUInt16BE(part, 15)
+  packed.writeUInt16BE(bankPart, 15)
   packed.write(continuityId, 17, 'hex')
   return packed
 }
@@ -152,7 +151,7 @@ function unpackFacts(packed: Buffer): DocumentFacts {
     openedAt: packed.readUIntBE(6, 6),
     number: packed.readUInt16BE(12),
     platform: platforms[packed.readUInt8(14)] ?? 'web',
-    part: packed.readUInt16BE(15),
+    bankPart: packed.readUInt16BE(15),
     continuityId: packed.toString('hex', 17, 17 + continuityBytes),
   }
 }

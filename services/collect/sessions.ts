@@ -18,21 +18,21 @@ import {
   type ServerDocument,
 } from './documents.ts'
 import { isLowOrder } from './keys.ts'
-import { handOutNonce } from './nonces.ts'
+import { issueNonce } from './nonces.ts'
 import {
-  documentOpened,
+  documentRecord,
   type EventRecord,
-  type OpenedDocument,
+  type Opening,
   type OpeningSession,
-  sessionOpened,
+  sessionRecord,
 } from './opening.ts'
 import { type CollectDeps, checkPlatform, ipAddressOf } from './requests.ts'
 import type { OpenBody } from './schemas.ts'
 import {
   firstContinuityId,
-  openContinuity,
+  openContinuityId,
   openResumeToken,
-  sealContinuity,
+  sealContinuityId,
   sealDocumentId,
   sealResumeToken,
   type Tenant,
@@ -43,7 +43,7 @@ interface OpenOptions {
   cache: DocumentCache
 }
 
-/** Opens a session, or another document of the resumed one. `continuity` is the value of the continuity cookie. */
+/** Opens a session, or another document of a resumed session. `continuity` is the value for the continuity cookie. */
 export async function openSession(
   request: FastifyRequest<{ Body: OpenBody }>,
   { deps, cache }: OpenOptions,
@@ -53,34 +53,34 @@ export async function openSession(
   checkPlatform(principal, body.sdk.platform)
   checkPublicKey(body)
   const now = deps.clock()
-  const resumed = await resume(body, { principal, deps, now })
+  const resumed = await resumeSession(body, { tenant: principal, deps, now })
   if (!resumed) deps.admission.admitSession(principal.organizationId)
-  const session = resumed ?? (await startSession(request, { principal, deps, now }))
+  const session = resumed ?? (await startSession(request, { tenant: principal, deps, now }))
   const source = sourceOf(ipAddressOf(request, principal))
-  const part = bankPartOf(source, { now, master: deps.keyring.current })
-  const state = openDocument(body, { session, tenant: principal, deps, cache, now, part })
+  const bankPart = bankPartOf(source, { now, master: deps.keyring.current })
+  const state = openDocument(body, { session, tenant: principal, deps, cache, now, bankPart })
   const challenges = challengesOf(state)
   const { signatures } = deps
   const opening = { request, session, state, challenges, principal, signatures }
   if (!resumed) deps.admission.pendingSessions.add(session.sessionId)
-  await record(opening, deps)
+  await appendOpening(opening, deps)
   deps.countDocument?.(principal.keyId, 'opened')
   cache.documents.set(state.documentId, state)
-  const continuity = sealContinuity(session.continuityId, principal, deps)
+  const continuity = sealContinuityId(session.continuityId, principal, deps)
   return { response: responseOf(state, { session, challenges, deps, now }), continuity }
 }
 
-async function record(
-  opening: OpenedDocument,
+async function appendOpening(
+  opening: Opening,
   { dataKeys, log, codec }: CollectDeps,
 ): Promise<void> {
   const { session } = opening
   const append = async (...events: EventRecord[]) => {
     await log.append(events.map(({ event, meta }) => codec.toRecord(event, meta)))
   }
-  if (session.resumed) return append(documentOpened(opening))
+  if (session.resumed) return append(documentRecord(opening))
   try {
-    await append(sessionOpened(opening), documentOpened(opening))
+    await append(sessionRecord(opening), documentRecord(opening))
   } catch (error) {
     dataKeys.discard(session.sessionId)
     throw error
@@ -97,19 +97,18 @@ function checkPublicKey({ clientPublicKey }: OpenBody): void {
 }
 
 interface SessionOptions {
-  principal: Tenant
+  tenant: Tenant
   deps: CollectDeps
   now: number
 }
 
-// Returns the session of the resume token; undefined without one, or if it belongs to another tenant, expired or was
-// erased.
-async function resume(
+// Returns undefined without a token, or if its session belongs to another tenant, has expired or was erased.
+async function resumeSession(
   { resumeToken, sdk }: OpenBody,
-  { principal, deps, now }: SessionOptions,
+  { tenant, deps, now }: SessionOptions,
 ): Promise<OpeningSession | undefined> {
   const facts =
-    resumeToken === undefined ? undefined : openResumeToken(resumeToken, principal, deps.keyring)
+    resumeToken === undefined ? undefined : openResumeToken(resumeToken, tenant, deps.keyring)
   if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs)
     return undefined
   if (!(await hasDataKey(facts.sessionId, deps.dataKeys))) return undefined
@@ -118,13 +117,13 @@ async function resume(
 
 async function startSession(
   request: FastifyRequest<{ Body: OpenBody }>,
-  { principal, deps, now }: SessionOptions,
+  { tenant, deps, now }: SessionOptions,
 ): Promise<OpeningSession> {
   const { continuity, sdk } = request.body
-  // The cookie comes first, because scripts of the page cannot change it.
+  // The cookie comes first, because page scripts cannot change it.
   const tokens = [cookiePattern.exec(request.headers.cookie ?? '')?.[1], continuity]
   const ids = tokens.flatMap((token) =>
-    token ? [openContinuity(token, principal, deps.keyring)] : [],
+    token ? [openContinuityId(token, tenant, deps.keyring)] : [],
   )
   const presentedIds = [...new Set(ids.filter((id) => id !== undefined))]
   const sessionId = await deps.dataKeys.newSession()
@@ -141,13 +140,13 @@ async function startSession(
 
 function openDocument(
   { clientPublicKey }: OpenBody,
-  options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number; part: number },
+  options: OpenOptions & { session: OpeningSession; tenant: Tenant; now: number; bankPart: number },
 ): ServerDocument {
-  const { session, tenant, deps, cache, now, part } = options
+  const { session, tenant, deps, cache, now, bankPart } = options
   const { organizationId, environment } = tenant
   const scope = { organizationId, environment, sessionId: session.sessionId, clientPublicKey }
   const { createdAt, platform, number, continuityId } = session
-  const facts = { createdAt, openedAt: now, platform, number, part, continuityId }
+  const facts = { createdAt, openedAt: now, platform, number, bankPart, continuityId }
   const documentId = sealDocumentId(facts, scope, deps)
   return createDocumentState({ documentId, scope, facts, master: deps.keyring.current }, cache)
 }
@@ -170,7 +169,7 @@ function responseOf(
     resumed: session.resumed,
     challenge: challenges.challenge,
     serverPublicKey: state.serverKeys.publicKey,
-    nonce: handOutNonce(state, { contents: { seq: 1, noBatchYet: true }, now }),
+    nonce: issueNonce(state, { contents: { seq: 1, noBatchYet: true }, now }),
     timingNonce: challenges.timingNonce,
     canvasChallenge: canvasChallengeOf(challenges.canvasSeed),
     engineQuestions: session.platform === 'web' ? questionsOf(challenges.challenge) : [],
@@ -180,9 +179,7 @@ function responseOf(
 const cookieName = '__Host-sid'
 const cookiePattern = /(?:^|;\s*)__Host-sid=([A-Za-z0-9_-]{1,512})(?:;|$)/
 
-/**
- * Returns the Set-Cookie header of the continuity id: HttpOnly, and partitioned so that it tracks nobody across sites.
- */
+/** Returns the Set-Cookie header of the continuity id. Partitioned, so it cannot track users across sites. */
 export function continuityCookie(value: string): string {
   const maxAge = sessionLifetimeMs / 1000
   return `${cookieName}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`

@@ -8,7 +8,10 @@ import {
 import { signatureAgentHost } from '../../infra/wire/web-bot-auth/fields.ts'
 import type { DocumentSignature } from '../../schemas/events.ts'
 
-/** Checks the request's Web Bot Auth signature as far as possible without the key. null without any of its headers. */
+/**
+ * Checks the request's Web Bot Auth signature as far as possible without the key. Returns null if the request has no
+ * signature headers.
+ */
 export function documentSignature(
   { raw, body }: Pick<FastifyRequest, 'raw' | 'body'>,
   rules: SignatureRules,
@@ -30,12 +33,12 @@ const signedPartsOf = ({ method = '', url: target = '', rawHeaders }: FastifyReq
   rawHeaders,
 })
 
-/** Returns the host of the agent that signed, else of the first one in the Signature-Agent header. */
+/** Returns the host of the agent that signed, or else the first host in the Signature-Agent header. */
 export function agentHostOf(
   { raw }: Pick<FastifyRequest, 'raw'>,
   signature: DocumentSignature | null,
 ): string | null {
-  // null means that none of the headers is present, as for nearly every page, so skip parsing them.
+  // Nearly every page has no signature headers, so skip parsing them.
   if (!signature) return null
   return signature.signed
     ? new URL(signature.signed.directory).host

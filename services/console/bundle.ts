@@ -2,7 +2,7 @@ import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Metafile } from 'esbuild'
 
-// Upper limit on the gzipped bytes that the first view loads.
+// Maximum gzipped size of everything that the first view loads.
 const maxFirstView = 80 * 1024
 
 export interface PageAsset {
@@ -11,15 +11,12 @@ export interface PageAsset {
   text: string
 }
 
-/** Returns the scripts and styles of the pages. The npm package ships this output instead of this file. */
+/** Returns the scripts and styles of the pages. The npm package ships them prebuilt. */
 export async function buildPages(): Promise<PageAsset[]> {
   return (await bundlePages()).assets
 }
 
-/**
- * Bundles `main.js`, `main.css` and the chunks they load later. Throws if the first view exceeds `maxFirstView`. The
- * metafile names the packages whose licenses are included.
- */
+/** Bundles scripts and styles. Throws if the first view exceeds `maxFirstView`. The metafile names bundled packages. */
 export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Metafile }> {
   const { outputFiles, metafile } = await build({
     entryPoints: [path.join(import.meta.dirname, 'pages/main.tsx')],
@@ -29,7 +26,7 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
     splitting: true,
     format: 'esm',
     target: ['chrome109', 'firefox115', 'safari16.4'],
-    // The console may run on its own port, so its logo is an asset of its own.
+    // The console may run on a port without the other pages, so it bundles its own copy of the logo.
     loader: { '.svg': 'file' },
     assetNames: '[name]',
     minify: true,
@@ -39,15 +36,15 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
     logLevel: 'error',
   })
   const assets = outputFiles.map((file) => ({ name: path.basename(file.path), text: file.text }))
-  const first = firstViewBytes(assets)
-  if (first > maxFirstView)
+  const bytes = firstViewBytes(assets)
+  if (bytes > maxFirstView)
     throw new Error(
-      `The console's first view has ${first} bytes gzipped, more than ${maxFirstView}`,
+      `The console's first view has ${bytes} bytes gzipped, more than ${maxFirstView}`,
     )
   return { assets, metafile }
 }
 
-// Sums the files needed for the first view: the entry script, its static imports, and the styles.
+// Adds up the entry script, its static imports, and the styles.
 function firstViewBytes(assets: PageAsset[]): number {
   const entry = assets.find(({ name }) => name === 'main.js')?.text ?? ''
   const isInFirstView = ({ name }: PageAsset) =>

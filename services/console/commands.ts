@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type pg from 'pg'
-import { asSecretPrincipal, usablePrincipal } from '../../infra/access/key-checks.ts'
+import { asSecretPrincipal, requireUsableKey } from '../../infra/access/key-checks.ts'
 import { lookupHashes, parseApiKey } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { generateToken, isToken, tokenHashes } from '../../infra/crypto/tokens.ts'
@@ -25,7 +25,7 @@ export interface ConsoleDeps {
   random: Random
 }
 
-/** Creates a one-time login link. The code is in its fragment, which browsers never send, so no server logs it. */
+/** Creates a one-time login link. Browsers don't send the fragment, so the code never appears in a server log. */
 export async function createLoginLink(
   { pool, keyring, clock, random }: ConsoleDeps,
   { consoleUrl, ...link }: LoginLink & { consoleUrl: string },
@@ -41,29 +41,30 @@ export interface ConsoleLogin {
   session: ConsoleSession
 }
 
-const codeRefusals = {
+const codeErrorMessages = {
   unknown: 'This login link is not valid. Check that you copied all of it.',
   used: 'This login link was already used. Each link works once; create a new one.',
   expired: 'This login link has expired. Links work for five minutes; create a new one.',
 }
 
-const codeRefusal = (reason: keyof typeof codeRefusals) =>
-  new ApiError('console.login_required', { message: codeRefusals[reason] })
+const invalidCodeError = (reason: keyof typeof codeErrorMessages) =>
+  new ApiError('console.login_required', { message: codeErrorMessages[reason] })
 
+/** Redeems the code of a login link. Throws 401 with the reason if the code is unknown, used or expired. */
 export async function logInByCode(deps: ConsoleDeps, code: string): Promise<ConsoleLogin> {
-  if (!isToken('conlog', code)) throw codeRefusal('unknown')
+  if (!isToken('conlog', code)) throw invalidCodeError('unknown')
   const { token, ...record } = newSession(deps)
   const hashes = tokenHashes(deps.keyring, code)
   if (!(await redeemCode(deps.pool, { ...record, hashes })))
-    throw codeRefusal(await findCodeProblem(deps.pool, hashes))
+    throw invalidCodeError(await findCodeProblem(deps.pool, hashes))
   return { token, session: await authenticateToken(deps, token) }
 }
 
-/** Opens a session with the rights of a secret key. Throws the same errors as an API request with that key. */
+/** Creates a session with the permissions of a secret key. Throws the same errors as an API request with that key. */
 export async function logInByKey(deps: ConsoleDeps, key: string): Promise<ConsoleLogin> {
   const { pool, keyring, clock } = deps
   const apiKey = parseApiKey(key) && (await findKeyByLookupHash(pool, lookupHashes(keyring, key)))
-  const { keyId } = asSecretPrincipal(usablePrincipal(apiKey, clock))
+  const { keyId } = asSecretPrincipal(requireUsableKey(apiKey, clock))
   const { token, ...record } = newSession(deps)
   await storeKeySession(pool, { ...record, keyId })
   return { token, session: await authenticateToken(deps, token) }
@@ -80,7 +81,7 @@ function newSession({ keyring, clock, random }: ConsoleDeps) {
   }
 }
 
-/** Returns the session of a token and updates its last use. 401 if it is unknown or over. */
+/** Returns the session of a token and updates its last use. Throws 401 if the session is unknown or over. */
 export async function authenticateToken(deps: ConsoleDeps, token: string): Promise<ConsoleSession> {
   const { pool, keyring, clock } = deps
   const session = isToken('contok', token)
@@ -93,6 +94,6 @@ export async function authenticateToken(deps: ConsoleDeps, token: string): Promi
   return { ...session, lastUsedAt: now }
 }
 
-/** Derives the CSRF token from the session token, which it does not reveal. */
+/** Derives the CSRF token from the session token. The session token cannot be computed back from it. */
 export const csrfTokenOf = (token: string): string =>
   createHmac('sha256', token).update('tidegate:console-csrf').digest('base64url')

@@ -35,16 +35,16 @@ const minute = 60 * 1000
 const hour = 60 * minute
 const day = 24 * hour
 export const codeLifetimeMs = 5 * minute
-/** Retention of used or expired login codes, so that their error can give the reason. */
+/** Used and expired codes are kept this long, so that the error can tell them apart. */
 export const codeRetentionMs = day
-const idleMs = 12 * hour
+const maxIdleMs = 12 * hour
 export const maxSessionMs = 7 * day
-/** Retention of session rows, which name the person. */
+/** Session rows contain the person's name, so they are deleted after this time. */
 export const sessionRetentionMs = 30 * day
 /** Minimum interval between updates of `last_used_at`. */
 export const touchIntervalMs = minute
 
-/** Rights of a session: those of a role, or those of the secret key that it was opened with, while the key is valid. */
+/** Permissions of a session: those of a role, or of the secret key used to sign in, as long as the key is valid. */
 export type Rights =
   | { role: ConsoleRole }
   | ({ keyId: KeyId; scopes: readonly string[] } & Pick<KeyRecord, 'status' | 'graceExpiresAt'>)
@@ -71,24 +71,22 @@ export function isSessionOver(
   now: number,
 ): boolean {
   if (endedAt !== null || organization.status !== 'active') return true
-  return expiresAt(session) <= now || ('keyId' in rights && isKeyUnusable(rights, now))
+  return sessionExpiry(session) <= now || ('keyId' in rights && isKeyUnusable(rights, now))
 }
 
-export const expiresAt = ({
+/** Returns when the session ends without further use, in epoch milliseconds. */
+export const sessionExpiry = ({
   createdAt,
   lastUsedAt,
 }: Pick<ConsoleSession, 'createdAt' | 'lastUsedAt'>) =>
-  Math.min(lastUsedAt + idleMs, createdAt + maxSessionMs)
+  Math.min(lastUsedAt + maxIdleMs, createdAt + maxSessionMs)
 
 export const scopesOf = ({ rights }: Pick<ConsoleSession, 'rights'>): readonly string[] =>
   'role' in rights ? roles[rights.role] : effectiveScopes(rights.scopes)
 
 export const environmentHeader = 'tidegate-environment'
 
-/**
- * Returns the environment in the request's header. 422 if it is missing or unknown, 403 if the session has no access to
- * it.
- */
+/** Returns the environment in the header. Throws 422 if it is missing or unknown, and 403 without access to it. */
 export function requestedEnvironment(
   { environments }: Pick<ConsoleSession, 'environments'>,
   header: string | string[] | undefined,
@@ -98,7 +96,7 @@ export function requestedEnvironment(
     throw invalidField(field, { header_name: field.name })
   }
   if (environments.includes(header)) return header
-  throw consoleRefusal(`The console session has no access to the environment ${header}.`)
+  throw consoleRefusedError(`The console session has no access to the environment ${header}.`)
 }
 
-export const consoleRefusal = (message: string) => new ApiError('console.refused', { message })
+export const consoleRefusedError = (message: string) => new ApiError('console.refused', { message })

@@ -9,15 +9,15 @@ import { single } from '../../infra/http/schemas.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { readLearningProgress } from '../../projections/answers/learned.ts'
-import { decideLesson, lessonQuestions } from '../../projections/answers/teaching.ts'
+import { decideEngineAnswers, teachingQuestions } from '../../projections/answers/teaching.ts'
 import { type ConsoleAuthOptions, requireLogin } from './auth.ts'
-import { consoleRefusal, environmentHeader, requestedEnvironment } from './decide.ts'
+import { consoleRefusedError, environmentHeader, requestedEnvironment } from './decide.ts'
 import { type Engines, engine, enginesSchema } from './schemas.ts'
 
 export interface EngineOptions extends ConsoleAuthOptions {
   log: Pick<EventLog, 'append'>
-  codec: Pick<EventCodec, 'toCausedRecord'>
-  /** Browsers teach their engine automatically at login, as under `tidegate dev`. */
+  codec: Pick<EventCodec, 'toRecordWithCause'>
+  /** True if an admin's browser teaches its engine automatically at login, as under `tidegate dev`. */
   teachesAtLogin: boolean
 }
 
@@ -26,16 +26,16 @@ const answersBody = z.strictObject({
 })
 const routeDefaults = { auth: [], tag: 'Console' }
 
-/** Routes that list the learned engines, and that let an administrator's browser teach its own engine. */
+/** Adds routes for learning progress by engine, and for an admin's browser to teach its engine. */
 export function engineRoutes(app: FastifyInstance, options: EngineOptions): void {
   const { pool, keyring, clock, random } = options
 
   endpoint(app, {
     ...routeDefaults,
-    answers: { 200: single(enginesSchema) },
+    responses: { 200: single(enginesSchema) },
     route: 'GET /engines',
     operationId: 'listEngines',
-    summary: 'Which engines are learned',
+    summary: 'Get the learning progress of each browser engine',
     async run(request) {
       const { session } = await requireLogin(request, options)
       const organizationId = session.organization.id
@@ -57,15 +57,15 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
 
   endpoint(app, {
     ...routeDefaults,
-    answers: {
+    responses: {
       200: single(z.strictObject({ questions: z.array(z.looseObject({ id: z.int() })) })),
     },
     route: 'GET /engines/questions',
     operationId: 'listEngineQuestions',
-    summary: 'What a browser is asked that teaches its engine',
+    summary: 'List the questions for a browser that teaches its engine',
     async run(request) {
       await requireAdministrator(request, options)
-      return { data: { questions: lessonQuestions(keyring.all, clock()) } }
+      return { data: { questions: teachingQuestions(keyring.all, clock()) } }
     },
   })
 
@@ -73,19 +73,19 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
     ...routeDefaults,
     body: answersBody,
     settings: { bodyLimit: 2 * 1024 * 1024 },
-    answers: { 200: single(z.strictObject({ engine })) },
+    responses: { 200: single(z.strictObject({ engine })) },
     route: 'POST /engines',
     operationId: 'teachEngine',
-    summary: 'Take the answers of this browser as right for the organization',
+    summary: "Store this browser's answers as correct for the organization",
     async run(request) {
       const { id, name, organization } = await requireAdministrator(request, options)
       const now = clock()
-      const lesson = decideLesson({
+      const lesson = decideEngineAnswers({
         organizationId: organization.id,
         by: name,
         now,
         answers: request.body.answers,
-        questions: lessonQuestions(keyring.all, now),
+        questions: teachingQuestions(keyring.all, now),
         userAgent: userAgentOf(request),
       })
       if (typeof lesson === 'string')
@@ -97,7 +97,11 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
       const meta = { eventId, time: now, organizationId: organization.id, environment: null }
       const cause = { actor: { type: 'person', id }, request_id: request.id } as const
       await options.log.append([
-        options.codec.toCausedRecord({ type: 'EngineAnswersLearned', data: lesson }, meta, cause),
+        options.codec.toRecordWithCause(
+          { type: 'EngineAnswersLearned', data: lesson },
+          meta,
+          cause,
+        ),
       ])
       return { data: { engine: engine.parse(lesson.engine_family) } }
     },
@@ -109,7 +113,7 @@ const userAgentOf = ({ headers }: FastifyRequest): string => headers['user-agent
 async function requireAdministrator(request: FastifyRequest, options: ConsoleAuthOptions) {
   const { session } = await requireLogin(request, options)
   if (!('role' in session.rights) || session.rights.role !== 'admin')
-    throw consoleRefusal('Only administrators can teach engines.')
+    throw consoleRefusedError('Only administrators can teach engines.')
   const { environments } = session
   checkLiveAccess({ type: 'person', environments }, { subject: 'Taught engines' })
   return session

@@ -7,7 +7,7 @@ import {
   compress,
   contentTypes,
   type FileType,
-  isolation,
+  isolationHeaders,
   memoizePromise,
   pageHeaders,
   sendCompressed,
@@ -15,11 +15,11 @@ import {
 import { buildPages } from './bundle.ts'
 
 const referrer = 'no-referrer'
-const headers = { ...pageHeaders({ referrer, caching: 'no-store' }), ...isolation }
+const headers = { ...pageHeaders({ referrer, caching: 'no-store' }), ...isolationHeaders }
 // Every path below `/console` returns the page, except these.
 const nonPagePaths = /^\/console\/(?:api|assets)(?:\/|$)/
 
-/** Serves the single page at `/console` and every path below it, so that deep links work. */
+/** Serves the single-page console at `/console` and at every path below it, so that deep links work. */
 export async function pageRoutes(
   app: FastifyInstance,
   questionsScript: () => Promise<string>,

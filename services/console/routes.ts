@@ -8,10 +8,10 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
 import {
   type ConsoleAuthOptions,
-  cookieOf,
   createConsoleAuth,
-  createLookups,
+  createLoginLimits,
   requireLogin,
+  tokenIn,
 } from './auth.ts'
 import {
   authenticateToken,
@@ -24,13 +24,13 @@ import { maxSessionMs } from './decide.ts'
 import { type EngineOptions, engineRoutes } from './engines.ts'
 import { pageRoutes } from './page-routes.ts'
 import { consoleSessionJson, consoleSessionSchema, loginBody } from './schemas.ts'
-import { checkSameOrigin, isMutation, siteOf } from './site.ts'
+import { checkSameOrigin, isMutation, requireSecureSite } from './site.ts'
 import { revokeAllForUser, revokeSession } from './store.ts'
 
-export interface ConsoleOptions extends Omit<EngineOptions, 'lookups'> {
+export interface ConsoleOptions extends Omit<EngineOptions, 'limits'> {
   /** Source of the module that answers questions about a browser engine. */
   questionsScript: () => Promise<string>
-  /** Adds the REST API routes; they are mounted below `/console/api`. */
+  /** Adds the REST API routes to `app`, with `/console/api` as their prefix. */
   addRest: (app: FastifyInstance, auth: Auth) => void
 }
 
@@ -39,7 +39,7 @@ export async function consoleRoutes(
   app: FastifyInstance,
   { addRest, questionsScript, ...rest }: ConsoleOptions,
 ): Promise<void> {
-  const options = { ...rest, lookups: createLookups(rest) }
+  const options = { ...rest, limits: createLoginLimits(rest) }
   await app.register(
     async (api) => {
       api.addHook('onRoute', (route) => {
@@ -47,7 +47,7 @@ export async function consoleRoutes(
       })
       api.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store')
-        const site = siteOf(request, options.publicUrl)
+        const site = requireSecureSite(request, options.publicUrl)
         if (isMutation(request)) checkSameOrigin(site, request)
       })
       loginRoute(api, options)
@@ -63,23 +63,23 @@ export async function consoleRoutes(
 }
 
 const tooManyLogins = 'Too many sign-in attempts from your network. Try again in a few seconds.'
-const routeDefaults = { auth: [], tag: 'Console', answers: { 200: single(consoleSessionSchema) } }
+const routeDefaults = { auth: [], tag: 'Console', responses: { 200: single(consoleSessionSchema) } }
 
 function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
   endpoint(app, {
     ...routeDefaults,
     route: 'POST /login',
     operationId: 'logInToConsole',
-    summary: 'Begin a console session by the code of a link, or a secret key',
+    summary: 'Sign in with the code of a login link, or with a secret key',
     body: loginBody,
     async run(request, { reply }) {
       const { code, secret_key: key = '' } = request.body
-      if (!options.lookups.logins.spend(sourceOf(request.ip)))
+      if (!options.limits.loginBudget.spend(sourceOf(request.ip)))
         throw rateLimitError(1, { message: tooManyLogins })
-      const login = await options.lookups.lookupLimit.run([], () =>
+      const login = await options.limits.lookupLimit.run([], () =>
         code === undefined ? logInByKey(options, key) : logInByCode(options, code),
       )
-      options.lookups.validTokens.set(login.token, true)
+      options.limits.validTokens.set(login.token, true)
       await revokePreviousSession(request, options)
       setCookie(reply, { ...login, options })
       return sessionResponse(login, request, options)
@@ -87,12 +87,12 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
   })
 }
 
-// The new cookie overwrites the old token, so nobody could sign out of the previous session any more.
+// The new cookie overwrites the old token, so nobody could sign out of the previous session later.
 async function revokePreviousSession(
   request: FastifyRequest,
   options: ConsoleAuthOptions,
 ): Promise<void> {
-  const token = cookieOf(request, siteOf(request, options.publicUrl))
+  const token = tokenIn(request, requireSecureSite(request, options.publicUrl))
   const previous = token && (await authenticateToken(options, token).catch(() => undefined))
   if (previous) await revokeSession(options.pool, { id: previous.id, now: options.clock() })
 }
@@ -102,7 +102,7 @@ function sessionRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
     ...routeDefaults,
     route: 'GET /session',
     operationId: 'getConsoleSession',
-    summary: 'Who is logged in',
+    summary: 'Get the current console session',
     run: async (request) => sessionResponse(await requireLogin(request, options), request, options),
   })
 }
@@ -117,7 +117,7 @@ function sessionResponse(
   return { data: consoleSessionJson(session, { csrf_token, api_url: options.publicUrl, warnings }) }
 }
 
-interface Logout {
+interface LogoutRoute {
   path: '/logout' | '/logout-everywhere'
   revoke: typeof revokeSession
 }
@@ -125,14 +125,14 @@ interface Logout {
 function logoutRoute(
   app: FastifyInstance,
   options: ConsoleAuthOptions,
-  { path, revoke }: Logout,
+  { path, revoke }: LogoutRoute,
 ): void {
   endpoint(app, {
     ...routeDefaults,
     route: `POST ${path}`,
     operationId: `leaveConsole${path}`,
-    summary: 'End this session, or all of this person',
-    answers: { 200: single(z.null()) },
+    summary: 'Sign out, here or everywhere',
+    responses: { 200: single(z.null()) },
     async run(request, { reply }) {
       const { session } = await requireLogin(request, options)
       await revoke(options.pool, { id: session.id, now: options.clock() })
@@ -146,7 +146,7 @@ function setCookie(
   reply: FastifyReply,
   { token, options }: { token: string; options: ConsoleAuthOptions },
 ): void {
-  const { name, secure } = siteOf(reply.request, options.publicUrl).cookie
+  const { name, secure } = requireSecureSite(reply.request, options.publicUrl).cookie
   const maxAge = token === '' ? 0 : maxSessionMs / 1000
   const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge } as const
   reply.header('set-cookie', stringifySetCookie({ name, value: token, ...attributes }))

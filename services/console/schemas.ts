@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { engineFamilies } from '../../infra/challenges/challenges.ts'
 import { timestamp } from '../../infra/http/schemas.ts'
-import { type ConsoleSession, expiresAt, roleNames, scopesOf } from './decide.ts'
+import { type ConsoleSession, roleNames, scopesOf, sessionExpiry } from './decide.ts'
 
 const credential = z.string().min(1).max(100).optional()
 
@@ -25,7 +25,7 @@ export const consoleSessionSchema = z.strictObject({
   expires_at: timestamp,
   warnings: z
     .array(z.string())
-    .describe('Settings to fix; always empty for people who are not admins.'),
+    .describe('Server settings to fix. Always empty unless the person is an admin.'),
 })
 
 export type LoggedInPerson = z.output<typeof consoleSessionSchema>
@@ -41,7 +41,7 @@ export const enginesSchema = z.strictObject({
       visitors_needed: z.int(),
     }),
   ),
-  own_engine: engine.nullable().describe('Of the browser that asks.'),
+  own_engine: engine.nullable().describe('Engine of the requesting browser; null if unknown.'),
   teaches_at_login: z.boolean(),
 })
 
@@ -63,7 +63,7 @@ export function consoleSessionJson(
     environments,
     csrf_token,
     api_url,
-    expires_at: new Date(expiresAt(session)).toISOString(),
+    expires_at: new Date(sessionExpiry(session)).toISOString(),
     warnings: scopes.some((scope) => scope === '*') ? warnings : [],
   }
 }

@@ -14,11 +14,10 @@ import {
   touchIntervalMs,
 } from './decide.ts'
 
-// Console sessions and login codes. They are not event-sourced, so that names can be deleted and no token ends up on
-// the log; if they are lost, people sign in again. Tokens and codes are stored hashed. A session has either a role or a
-// key.
+// Console sessions and login codes are not event-sourced, so that names can be deleted and the event log has no tokens.
+// If they are lost, people sign in again. Tokens and codes are stored hashed. A session has either a role or a key.
 
-const holder = {
+const ownerColumns = {
   organization_id: column.id<OrganizationId>(),
   name: column.text(),
   environments: column.textArray(),
@@ -29,7 +28,7 @@ const sessions = table(
   {
     id: primaryKey(column.id<ConsoleSessionId>()),
     token_hash: constrained(column.id(), 'unique'),
-    ...holder,
+    ...ownerColumns,
     role: nullable(column.text<ConsoleRole>()),
     key_id: nullable(column.id()),
     created_at: column.bigint(),
@@ -41,7 +40,7 @@ const sessions = table(
 
 const codes = table('tidegate.console_codes', {
   code_hash: primaryKey(column.id()),
-  ...holder,
+  ...ownerColumns,
   role: column.text<ConsoleRole>(),
   expires_at: column.bigint(),
   used_at: nullable(column.bigint()),
@@ -77,7 +76,7 @@ export interface NewSession {
   now: number
 }
 
-/** Returns false for a code that is unknown, used or expired. Of two requests with one code, one begins a session. */
+/** Marks the code as used and stores a session, atomically. Returns false if the code is unknown, used or expired. */
 export async function redeemCode(
   db: Db,
   { hashes, id, tokenHash, now }: NewSession & { hashes: string[] },
@@ -105,7 +104,7 @@ export async function findCodeProblem(
   return rows[0].is_used ? 'used' : 'expired'
 }
 
-/** Stores a session of a secret key, with the key's name and environment. */
+/** Stores a session with the name, environment and permissions of a secret key. */
 export async function storeKeySession(
   db: Db,
   { keyId, id, tokenHash, now }: NewSession & { keyId: string },
@@ -136,10 +135,7 @@ interface SessionRow {
   capabilities: string[]
 }
 
-/**
- * Returns the session with the current state of its organization and key, so that a change of these needs no
- * notification.
- */
+/** Returns the session with the current state of its organization and key, so that a suspension applies at once. */
 export async function findConsoleSession(
   db: Db,
   tokenHashes: string[],
@@ -230,20 +226,17 @@ export async function revokeOrphaned(db: Db, now: number): Promise<void> {
   )
 }
 
-const maxPurged = 1000
+const maxPurgedSessions = 1000
 
-/**
- * Deletes codes a day after they were used or expired, and up to 1000 old sessions. Returns the number of deleted
- * sessions.
- */
-export async function purgeConsole(db: Db, now: number): Promise<number> {
-  const ended = 'coalesce(used_at, expires_at) <= $1::bigint - $2'
-  await db.query(`delete from tidegate.console_codes where ${ended}`, [now, codeRetentionMs])
+/** Deletes old login codes, and up to 1000 old sessions with their rate limits. Returns the number of sessions. */
+export async function purgeConsoleSessions(db: Db, now: number): Promise<number> {
+  const isOld = 'coalesce(used_at, expires_at) <= $1::bigint - $2'
+  await db.query(`delete from tidegate.console_codes where ${isOld}`, [now, codeRetentionMs])
   const { rows } = await db.query<{ id: ConsoleSessionId }>(
     `delete from tidegate.console_sessions where id in (
        select id from tidegate.console_sessions where created_at <= $1::bigint - $2
        order by created_at limit $3 for update skip locked) returning id`,
-    [now, sessionRetentionMs, maxPurged],
+    [now, sessionRetentionMs, maxPurgedSessions],
   )
   const buckets = rows.map(({ id }) => bucketIdOf(id, 'person'))
   if (buckets.length > 0)

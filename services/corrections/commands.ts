@@ -13,14 +13,14 @@ import {
   decideMerge,
   decideSplit,
   type MergeVisitors,
-  maxReassigned,
+  maxSessionsPerCorrection,
   type SplitVisitor,
   splitVisitorId,
 } from './decide.ts'
 
 /** Links of sessions to visitors, which scoring maintains. */
 export interface LinkedVisitors {
-  /** Stops scoring, and with it any linking, until the transaction ends. */
+  /** Blocks scoring, and therefore linking, until the transaction ends. */
   lockLinks(tx: Tx): Promise<void>
   /** Returns sessions of the visitor, at most `limit`. */
   sessionsOf(
@@ -40,7 +40,7 @@ export type SplitResult = Pick<
   'other_visitor_id' | 'session_ids' | 'reason' | 'corrected_at'
 >
 
-/** Splits a visitor and resolves once read models have applied it. A repeated command returns the first split. */
+/** Splits a visitor. Resolves once read models have applied the split. A repeated command returns the first split. */
 export async function splitVisitor(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<SplitVisitor, 'now'>,
@@ -69,7 +69,7 @@ export async function splitVisitor(
   return split
 }
 
-/** Merges two visitors, and returns the moved sessions once read models have applied it. */
+/** Merges two visitors. Resolves to the moved sessions once read models have applied the merge. */
 export async function mergeVisitors(
   { decide, clock, visitors }: CorrectionDeps,
   command: Omit<MergeVisitors, 'now'>,
@@ -83,7 +83,7 @@ export async function mergeVisitors(
       const sessions = await visitors.sessionsOf(tx, {
         scope,
         visitorId: mergedVisitorId,
-        limit: maxReassigned + 1,
+        limit: maxSessionsPerCorrection + 1,
       })
       return { hasSurvivor: survivorSession !== undefined, sessions }
     },
@@ -92,7 +92,7 @@ export async function mergeVisitors(
   return events.flatMap((event) => (event.type === 'VisitorMerged' ? [event.data.session_id] : []))
 }
 
-// Corrections decide on scoring's own links, which `lockLinks` locks, so no read model has to catch up first.
+// Corrections read scoring's links, which `lockLinks` locks, so no read model has to catch up first.
 function reassignmentDefaults(visitors: LinkedVisitors, { organizationId }: DataScope) {
   return {
     locks: [`visitors:${organizationId}`],

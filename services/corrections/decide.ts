@@ -8,8 +8,7 @@ import {
 } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
-/** Maximum number of sessions that one correction moves. */
-export const maxReassigned = 1000
+export const maxSessionsPerCorrection = 1000
 
 interface Correction {
   scope: DataScope
@@ -34,13 +33,13 @@ export interface MergeVisitors extends Correction {
 export interface SplitState {
   /** All sessions of the visitor. */
   sessions: string[]
-  /** Sessions of the new visitor, which an earlier split with the same sessions moved. */
+  /** Sessions of the new visitor, if an earlier split moved the same sessions. */
   alreadySplit: string[]
 }
 
 /**
- * 404 when the visitor has no session, 422 when a session is not the visitor's or none would remain. A repeated command
- * makes no event.
+ * Throws 404 if the visitor has no session, 422 if a session is not the visitor's or none would remain. Returns no
+ * events if the command is a repeat.
  */
 export function decideSplit(
   { sessions, alreadySplit }: SplitState,
@@ -54,15 +53,17 @@ export function decideSplit(
     throw invalidField({
       name: 'session_ids',
       issue: 'is not of this visitor',
+      expected: 'must be sessions of this visitor',
       received: foreign,
     })
   if (sessionIds.length === sessions.length)
     throw invalidField({
       name: 'session_ids',
       issue: 'leaves the visitor no session',
+      expected: 'must leave the visitor at least one session',
     })
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
-  const reassigned = sessionIds.map((session_id) => {
+  const moves = sessionIds.map((session_id) => {
     const move = {
       session_id,
       visitor_id,
@@ -70,27 +71,27 @@ export function decideSplit(
       cause: 'operator' as const,
       split_at,
     }
-    return decidedReassignment({
+    return reassignedEvent({
       type: 'VisitorSplit',
       data: { ...moveMembers(move, command), ...move },
     })
   })
   const ids = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
-  return [corrected(command, { kind: 'split', session_ids: sessionIds, ...ids }), ...reassigned]
+  return [correctedEvent(command, { kind: 'split', session_ids: sessionIds, ...ids }), ...moves]
 }
 
-/** Returns the new visitor's id, derived from the sessions, so that a repeated split gets the same one. */
+/** Derives the new visitor's id from the sessions, so that a repeated split gets the same id. */
 export const splitVisitorId = (visitorId: string, sessionIds: string[]): string =>
   derivedId('vid', 'split', visitorId, ...sessionIds.toSorted())
 
 export interface MergeState {
-  /** The surviving visitor has a session. */
+  /** True if the surviving visitor has a session. */
   hasSurvivor: boolean
-  /** Sessions of the merged visitor, at most `maxReassigned` + 1. */
+  /** Sessions of the merged visitor, at most `maxSessionsPerCorrection` + 1. */
   sessions: string[]
 }
 
-/** 404 when either visitor has no session, 422 when they are the same or there are too many sessions. */
+/** Throws 404 if either visitor has no session, 422 if they are the same or there are too many sessions. */
 export function decideMerge(
   { hasSurvivor, sessions }: MergeState,
   command: MergeVisitors,
@@ -100,22 +101,23 @@ export function decideMerge(
     throw invalidField({
       name: 'visitor_id',
       issue: 'is the visitor itself',
+      expected: 'must differ from the visitor in the path',
       received: visitor_id,
     })
   if (!hasSurvivor || sessions.length === 0) throw noSuchVisitor()
-  if (sessions.length > maxReassigned) {
-    const issue = `has more than ${maxReassigned} sessions: name it in the path, and the other one here`
+  if (sessions.length > maxSessionsPerCorrection) {
+    const issue = `has more than ${maxSessionsPerCorrection} sessions: name it in the path, and the other one here`
     throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
   }
-  const reassigned = sessions.map((session_id) => {
+  const moves = sessions.map((session_id) => {
     const move = { session_id, visitor_id, earlier_visitor_id, merged_at }
-    return decidedReassignment({
+    return reassignedEvent({
       type: 'VisitorMerged',
       data: { ...moveMembers(move, command), ...move },
     })
   })
   const ids = { visitor_id, other_visitor_id: earlier_visitor_id }
-  return [corrected(command, { kind: 'merge', session_ids: sessions, ...ids }), ...reassigned]
+  return [correctedEvent(command, { kind: 'merge', session_ids: sessions, ...ids }), ...moves]
 }
 
 export const noSuchVisitor = () =>
@@ -125,7 +127,7 @@ export const noSuchVisitor = () =>
 
 type Move = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
 
-// Returns the members that VisitorSplit and VisitorMerged share. Confidence is 100, because a person decided.
+// Returns the members common to VisitorSplit and VisitorMerged. Confidence is 100, because a person decided.
 function moveMembers(
   { session_id, visitor_id, earlier_visitor_id }: Move,
   { scope: { organizationId, environment }, now }: Correction,
@@ -141,7 +143,7 @@ function moveMembers(
   return { event_id, organization_id: organizationId, environment, confidence: 100 }
 }
 
-function decidedReassignment(
+function reassignedEvent(
   event: Extract<DomainEvent, { type: 'VisitorSplit' | 'VisitorMerged' }>,
 ): DecidedEvent {
   const { organization_id: organizationId, environment, event_id: eventId } = event.data
@@ -154,12 +156,12 @@ function decidedReassignment(
 }
 
 type CorrectedEvent = Extract<DomainEvent, { type: 'VisitorCorrected' }>
-type CorrectionDetails = Pick<
+type Details = Pick<
   CorrectedEvent['data'],
   'kind' | 'visitor_id' | 'other_visitor_id' | 'session_ids'
 >
 
-function corrected({ scope, reason, now }: Correction, details: CorrectionDetails): DecidedEvent {
+function correctedEvent({ scope, reason, now }: Correction, details: Details): DecidedEvent {
   const { organizationId, environment } = scope
   const { visitor_id, other_visitor_id } = details
   const ids = { organization_id: organizationId, environment }

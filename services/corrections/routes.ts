@@ -7,9 +7,9 @@ import { bodyId, organizationParams, pathId, single, timestamp } from '../../inf
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, isId } from '../../infra/ids.ts'
 import { characterCount, isOneLine, isVisible } from '../../infra/text.ts'
-import { iso } from '../../projections/sessions/decision-shape.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
 import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
-import { maxReassigned, noSuchVisitor } from './decide.ts'
+import { maxSessionsPerCorrection, noSuchVisitor } from './decide.ts'
 
 export interface CorrectionOptions {
   auth: Auth
@@ -22,7 +22,7 @@ export interface CorrectionOptions {
 const tag = 'Visitor fingerprints'
 const path = '/v1/organizations/:organizationId/visitors/:visitorId'
 const params = organizationParams.extend({ visitorId: pathId('vid') })
-const requires = 'Requires the `visitors:manage` secret-key scope.'
+const requirements = 'Requires the `visitors:manage` secret-key scope.'
 const effects =
   '`session.fingerprint.calculated` is raised again for each moved session. Rebuilding the read models keeps the correction.'
 
@@ -41,7 +41,7 @@ const reason = z
     'Reason for the correction. Kept permanently in the audit log, so leave out personal data.',
   )
 
-/** `POST /v1/organizations/{organizationId}/visitors/{visitorId}/splits` and `.../merges`. */
+/** Adds the routes that split and merge visitors. */
 export function correctionRoutes(app: FastifyInstance, options: CorrectionOptions): void {
   splitRoute(app, options)
   mergeRoute(app, options)
@@ -52,7 +52,7 @@ const splitBody = z
     session_ids: z
       .array(bodyId('sid'))
       .min(1)
-      .max(maxReassigned)
+      .max(maxSessionsPerCorrection)
       .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
       .describe('Sessions of the visitor to move. At least one must remain.'),
     reason,
@@ -78,17 +78,17 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
     operationId: 'splitVisitor',
     tag,
     summary: 'Split a visitor',
-    description: `${requires} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session that has no stored id and matches both visitors gets a new visitor. ${effects} A repeated request changes nothing and returns the first response.`,
+    description: `${requirements} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session that has no stored id and matches both visitors gets a new visitor. ${effects} A repeated request changes nothing and returns the first response.`,
     params,
     body: splitBody,
     parameterSet: 'visitor_split',
-    answers: { 201: single(splitSchema) },
+    responses: { 201: single(splitSchema) },
     errors: [404],
-    run: (request, { reply, answer }) =>
+    run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
-        const visitorId = checkedVisitorId(request.params)
+        const visitorId = requireVisitorId(request.params)
         const { session_ids: sessionIds, reason } = request.body
-        const command = { scope: auth.scope(request), visitorId, sessionIds, reason }
+        const command = { scope: auth.dataScope(request), visitorId, sessionIds, reason }
         const split = await splitVisitor(depsOf(request, options, now), command)
         const data: z.output<typeof splitSchema> = {
           object: 'visitor_split',
@@ -98,7 +98,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
           reason: split.reason,
           created_at: iso(split.corrected_at),
         }
-        return answer({ data })
+        return toResponse({ data })
       }),
   })
 }
@@ -106,7 +106,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
 const mergeBody = z
   .strictObject({
     visitor_id: bodyId('vid').describe(
-      `Visitor to merge into the one in the path. All its sessions (at most ${maxReassigned}) move; afterwards its id returns 404 with \`merged_into\`.`,
+      `Visitor to merge into the one in the path. All its sessions (at most ${maxSessionsPerCorrection}) move; afterwards its id returns 404 with \`merged_into\`.`,
     ),
     reason,
   })
@@ -131,17 +131,17 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
     operationId: 'mergeVisitors',
     tag,
     summary: 'Merge two visitors',
-    description: `${requires} Moves all sessions of another visitor to this one. Ids stored by clients of either visitor then resolve to the remaining one and no longer cause a split. ${effects}`,
+    description: `${requirements} Moves all sessions of another visitor to this one. Ids stored by clients of either visitor then resolve to the remaining one and no longer cause a split. ${effects}`,
     params,
     body: mergeBody,
     parameterSet: 'visitor_merge',
-    answers: { 201: single(mergeSchema) },
+    responses: { 201: single(mergeSchema) },
     errors: [404],
-    run: (request, { reply, answer }) =>
+    run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async ({ now }) => {
-        const visitorId = checkedVisitorId(request.params)
+        const visitorId = requireVisitorId(request.params)
         const { visitor_id: mergedVisitorId, reason } = request.body
-        const command = { scope: auth.scope(request), visitorId, mergedVisitorId, reason }
+        const command = { scope: auth.dataScope(request), visitorId, mergedVisitorId, reason }
         const sessionIds = await mergeVisitors(depsOf(request, options, now), command)
         const data: z.output<typeof mergeSchema> = {
           object: 'visitor_merge',
@@ -151,12 +151,12 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
           reason,
           created_at: iso(now),
         }
-        return answer({ data })
+        return toResponse({ data })
       }),
   })
 }
 
-function checkedVisitorId({ visitorId }: { visitorId: string }): string {
+function requireVisitorId({ visitorId }: { visitorId: string }): string {
   if (!isId('vid', visitorId)) throw noSuchVisitor()
   return visitorId
 }

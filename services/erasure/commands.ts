@@ -1,8 +1,8 @@
-// Erasure of a person's sessions and visitors, in this order so that none of their sessions escapes it:
+// Erases a person's sessions and visitors, in an order in which no session is missed:
 //   1. Wait until scoring has read the whole log and the `sessions` read model its decisions.
 //   2. Stop scoring from linking sessions to the person's visitors, and collect open sessions without a decision.
-//   3. Append VisitorErased under the organization's erasure lock, with what the read models have by then.
-//   4. Wait until every read model has applied it. The receipt outlives the data.
+//   3. Append VisitorErased under the organization's erasure lock, with the sessions that the read models have by then.
+//   4. Wait until every read model has applied the event. The receipt outlives the data.
 
 import { createHmac } from 'node:crypto'
 import type pg from 'pg'
@@ -15,15 +15,15 @@ import type { EventLog } from '../../infra/log/port.ts'
 import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { findErasure, findErasures } from '../../projections/erasures/queries.ts'
-import {
-  countRows,
-  findSessionVisitors,
-  type Person,
-  sessionsOf,
-  visitorsWithOtherSessions,
-} from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { eventsAbout } from '../../projections/webhooks/events-about.ts'
+import {
+  countRowsOf,
+  findSelectedSessions,
+  findSessionVisitors,
+  type SessionSelector,
+  visitorsWithOtherSessions,
+} from '../../projections/sessions/selected-sessions.ts'
+import { findEventsAboutSessions } from '../../projections/webhooks/events-about-sessions.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { decideErasure, type ErasureState } from './decide.ts'
 
@@ -37,9 +37,7 @@ export interface ErasureDeps {
   random: Random
   /** Resolves once scoring has read everything that is on the log now. */
   waitForScoring: () => Promise<void>
-  /**
-   * Stops scoring from linking further sessions to the visitors. Returns their open sessions that have no decision yet.
-   */
+  /** Stops scoring from linking more sessions to the visitors. Returns their open sessions without a decision. */
   stopLinking: (tx: Tx, visitors: UnlinkableVisitors) => Promise<string[]>
 }
 
@@ -48,27 +46,30 @@ export type AppendErasureDeps = Omit<ErasureDeps, 'waitForScoring' | 'stopLinkin
 export interface UnlinkableVisitors {
   scope: DataScope
   visitorIds: string[]
-  /** Sessions erased before: a client that returned may still present ids from them. */
+  /** Sessions erased earlier: a returning client may still present ids from them. */
   erasedSessionIds: string[]
 }
 
 interface ErasureRequest {
   scope: DataScope
-  person: Person
+  person: SessionSelector
 }
 
 const topic = eventTopics.VisitorErased
 const waitMs = 10_000
 
 /**
- * Returns the rows of the receipt once no read model has the person; no rows for an unknown person. Repeating it erases
- * sessions added since, or returns the earlier receipt.
+ * Resolves to the rows of the receipt once no read model has the person, or to no rows if the person is unknown. A
+ * repeat erases sessions added since, or returns the earlier receipt.
  */
-export async function erase(deps: ErasureDeps, request: ErasureRequest): Promise<ErasureRow[]> {
+export async function erasePerson(
+  deps: ErasureDeps,
+  request: ErasureRequest,
+): Promise<ErasureRow[]> {
   const { scope } = request
   await waitUntilScored(deps)
-  const openIds = await stopLinkingPerson(deps, request)
-  await appendPersonErasure(deps, { ...request, openIds })
+  const openSessionIds = await stopLinkingPerson(deps, request)
+  await appendPersonErasure(deps, { ...request, openSessionIds })
   await waitUntilErased(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
   return findErasure(deps.pool, scope, receiptKeysOf(deps.keyring, request))
 }
@@ -79,14 +80,14 @@ async function waitUntilScored({ pool, log, applied, waitForScoring }: ErasureDe
   await waitForRecords(pool, { applied, projection: 'sessions', records, timeoutMs: waitMs })
 }
 
-// Returns open sessions of the person's visitors. Visitors that other people's sessions share stay linkable, because
-// their open sessions may belong to those people.
+// Returns the open sessions of the person's visitors. Visitors that also have other people's sessions stay linkable,
+// because their open sessions may belong to those people.
 async function stopLinkingPerson(
   { pool, stopLinking, keyring }: ErasureDeps,
   request: ErasureRequest,
 ): Promise<string[]> {
   const { scope, person } = request
-  const sessions = await sessionsOf(pool, scope, person)
+  const sessions = await findSelectedSessions(pool, scope, person)
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   const isVisitor = 'visitorId' in person
@@ -103,10 +104,10 @@ async function stopLinkingPerson(
   return transaction(pool, (tx) => stopLinking(tx, unlinkable))
 }
 
-/** Appends the erasure of the person's sessions in the read models, and of the sessions `openIds`. */
+/** Appends the erasure of the person's sessions in the read models, and of open sessions. */
 export function appendPersonErasure(
   deps: AppendErasureDeps,
-  request: ErasureRequest & { openIds: string[] },
+  request: ErasureRequest & { openSessionIds: string[] },
 ): Promise<void> {
   const { organizationId } = request.scope
   return appendErasure(deps, request.scope, {
@@ -120,7 +121,7 @@ export function appendPersonErasure(
   })
 }
 
-/** Appends the erasure of the sessions that `load` returns, if any. The receipt is found by `subject`. */
+/** Appends the erasure of the sessions that `load` returns, if any. The receipt can later be found by `subject`. */
 export async function appendErasure(
   { decide, clock, random }: AppendErasureDeps,
   scope: DataScope,
@@ -149,25 +150,25 @@ export async function countWebhooks(
   db: Db,
   about: DataScope & { sessionIds: string[] },
 ): Promise<Record<string, number>> {
-  const events = await eventsAbout(db, about)
+  const events = await findEventsAboutSessions(db, about)
   const deliveries = events.reduce((sum, event) => sum + event.deliveries, 0)
   return { webhook_events: events.length, webhook_deliveries: deliveries }
 }
 
 async function loadErasureState(
   db: Db,
-  { scope, person, openIds }: ErasureRequest & { openIds: string[] },
+  { scope, person, openSessionIds }: ErasureRequest & { openSessionIds: string[] },
 ): Promise<ErasureState> {
-  const scored = await sessionsOf(db, scope, person)
+  const scored = await findSelectedSessions(db, scope, person)
   const scoredIds = new Set(scored.map(({ session_id }) => session_id))
   const open = await findSessionVisitors(
     db,
-    openIds.filter((id) => !scoredIds.has(id)),
+    openSessionIds.filter((id) => !scoredIds.has(id)),
   )
   const sessions = [...scored, ...open]
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
-  const rows = await countRows(db, sessionIds)
+  const rows = await countRowsOf(db, sessionIds)
   return {
     sessions,
     visitorsWithOtherSessions: await visitorsWithOtherSessions(db, scope, {
@@ -197,19 +198,19 @@ function subjectOf(master: MasterKey, { scope, person }: ErasureRequest) {
   const isUser = 'clientUserId' in person
   return {
     visitorId: null,
-    userDigest: isUser ? userDigest(master, scope, person.clientUserId) : null,
+    userDigest: isUser ? digestUserId(master, scope, person.clientUserId) : null,
   }
 }
 
-// Returns a visitor id, or the user's digest under every master key, since receipts outlive key rotations.
+// Returns the visitor id, or the user's digest under every master key, because receipts outlive key rotations.
 function receiptKeysOf(keyring: Keyring, { scope, person }: ErasureRequest) {
   if ('visitorId' in person) return { visitorId: person.visitorId }
   const user = 'clientUserId' in person ? person.clientUserId : ''
-  return { userDigests: keyring.all.map((master) => userDigest(master, scope, user)) }
+  return { userDigests: keyring.all.map((master) => digestUserId(master, scope, user)) }
 }
 
-/** Returns an HMAC, because user ids can be guessed: without the master key a plain hash could be searched. */
-export function userDigest(
+/** Returns an HMAC, because a plain hash of a user id could be reversed by guessing ids. */
+export function digestUserId(
   master: MasterKey,
   { organizationId, environment }: DataScope,
   user: string,

@@ -1,13 +1,13 @@
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
-import type { PersonSession } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
+import type { SessionVisitor } from '../../projections/sessions/selected-sessions.ts'
 
 export interface ErasureState {
-  sessions: PersonSession[]
-  /** Visitors of these sessions that also have other sessions. */
+  sessions: SessionVisitor[]
+  /** Visitors that also have sessions not in `sessions`. */
   visitorsWithOtherSessions: Set<string>
-  /** Numbers of rows to erase, by kind. */
+  /** Number of rows to erase, by kind of row. */
   counts: Record<string, number>
 }
 
@@ -15,8 +15,8 @@ export interface ErasureState {
 const maxSessionsPerEvent = 5000
 
 /**
- * Returns one event per 5,000 sessions, none without sessions. Only the first has the visitors and counts.
- * Either `visitorId` or `userDigest` is null.
+ * Returns one event per 5,000 sessions. Only the first event has the visitors and counts. At most one of `visitorId` and
+ * `userDigest` is set.
  */
 export function decideErasure(
   state: ErasureState,
@@ -29,12 +29,12 @@ export function decideErasure(
   },
 ): DecidedEvent[] {
   const { organizationId, environment } = command.scope
-  const visitors = new Set(state.sessions.flatMap(({ visitor_id }) => visitor_id ?? []))
-  const changed = [...visitors].filter((id) => state.visitorsWithOtherSessions.has(id))
-  const erased = [...visitors].filter((id) => !state.visitorsWithOtherSessions.has(id))
-  const counts = { sessions: state.sessions.length, visitors: erased.length, ...state.counts }
-  const length = Math.ceil(state.sessions.length / maxSessionsPerEvent)
-  return Array.from({ length }, (_, i) => {
+  const visitorIds = new Set(state.sessions.flatMap(({ visitor_id }) => visitor_id ?? []))
+  const changedIds = [...visitorIds].filter((id) => state.visitorsWithOtherSessions.has(id))
+  const erasedIds = [...visitorIds].filter((id) => !state.visitorsWithOtherSessions.has(id))
+  const counts = { sessions: state.sessions.length, visitors: erasedIds.length, ...state.counts }
+  const eventCount = Math.ceil(state.sessions.length / maxSessionsPerEvent)
+  return Array.from({ length: eventCount }, (_, i) => {
     const sessions = state.sessions.slice(i * maxSessionsPerEvent, (i + 1) * maxSessionsPerEvent)
     const eventId = derivedId('evt', command.erasureId, String(i))
     const data = {
@@ -45,8 +45,8 @@ export function decideErasure(
       visitor_id: command.visitorId,
       user_digest: command.userDigest,
       session_ids: sessions.map(({ session_id }) => session_id),
-      erased_visitor_ids: i === 0 ? erased : [],
-      changed_visitor_ids: i === 0 ? changed : [],
+      erased_visitor_ids: i === 0 ? erasedIds : [],
+      changed_visitor_ids: i === 0 ? changedIds : [],
       counts: i === 0 ? counts : {},
       erased_at: command.now,
     }

@@ -1,46 +1,46 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { correctionsOf } from '../../projections/corrections/projection.ts'
-import { iso } from '../../projections/sessions/decision-shape.ts'
-import {
-  decisionsOf,
-  marksOf,
-  type Person,
-  sessionsOf,
-  usersOf,
-} from '../../projections/sessions/person.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { eventsAbout } from '../../projections/webhooks/events-about.ts'
+import {
+  findAllDecisions,
+  findMarksOf,
+  findSelectedSessions,
+  findUserChanges,
+  type SessionSelector,
+} from '../../projections/sessions/selected-sessions.ts'
+import { findEventsAboutSessions } from '../../projections/webhooks/events-about-sessions.ts'
 
 export interface ExportDeps {
   pool: Db
-  /** Returns the scoring states by session; only sessions of the last day have one. */
+  /** Returns scoring states by session id. Only sessions of the last day have one. */
   readStates: (sessionIds: string[]) => Promise<Map<string, object>>
-  /** Returns the links of sessions to their visitors. */
+  /** Returns the links between sessions and visitors. */
   readLinks: (
     sessionIds: string[],
   ) => Promise<{ session_id: string; linked_at: number; merged_at: number | null }[]>
 }
 
-/** Returns all readable data of a person in the form of `exportSchema`; undefined for an unknown person. */
+/** Returns all readable data of a person as described by `exportSchema`; undefined if the person is unknown. */
 export async function exportPerson(
   { pool, readStates, readLinks }: ExportDeps,
-  { scope, person }: { scope: DataScope; person: Person },
+  { scope, person }: { scope: DataScope; person: SessionSelector },
 ): Promise<object | undefined> {
-  const sessions = await sessionsOf(pool, scope, person)
+  const sessions = await findSelectedSessions(pool, scope, person)
   if (sessions.length === 0) return undefined
   const sessionIds = sessions.map(({ session_id }) => session_id)
   const [decisions, users, marks, webhooks, states, links, corrections] = await Promise.all([
-    decisionsOf(pool, sessionIds),
-    usersOf(pool, sessionIds),
-    marksOf(pool, sessionIds),
-    eventsAbout(pool, { ...scope, sessionIds }),
+    findAllDecisions(pool, sessionIds),
+    findUserChanges(pool, sessionIds),
+    findMarksOf(pool, sessionIds),
+    findEventsAboutSessions(pool, { ...scope, sessionIds }),
     readStates(sessionIds),
     readLinks(sessionIds),
     correctionsOf(pool, scope, sessionIds),
   ])
-  const ownSessionIds = new Set(sessionIds)
-  const linkOf = new Map(links.map(({ session_id, ...link }) => [session_id, link]))
+  const exportedSessionIds = new Set(sessionIds)
+  const linksBySession = new Map(links.map(({ session_id, ...link }) => [session_id, link]))
   const visitorIds = [...new Set(sessions.flatMap(({ visitor_id }) => visitor_id ?? []))]
   return {
     object: 'person_export',
@@ -51,8 +51,8 @@ export async function exportPerson(
         visitor_id,
         other_visitor_id,
         reason,
-        // A correction may also name sessions of other people.
-        session_ids: session_ids.filter((id) => ownSessionIds.has(id)),
+        // A correction may also have moved sessions of other people.
+        session_ids: session_ids.filter((id) => exportedSessionIds.has(id)),
         corrected_at: iso(corrected_at),
       }),
     ),
@@ -81,16 +81,16 @@ export async function exportPerson(
           data: JSON.parse(event.data),
         })),
       state: states.get(id) ?? null,
-      link: linkJson(linkOf.get(id)),
+      link: linkJson(linksBySession.get(id)),
     })),
   }
 }
 
-// Exports only the ids of a user's visitors, because other people may share those.
+// Exports only the ids of a user's visitors, because other people may share the visitors.
 async function visitorsJson(
   db: Db,
   scope: DataScope,
-  { visitorIds, person }: { visitorIds: string[]; person: Person },
+  { visitorIds, person }: { visitorIds: string[]; person: SessionSelector },
 ): Promise<object[]> {
   if (!('visitorId' in person)) return visitorIds.map((id) => ({ id }))
   const rows = await Promise.all(visitorIds.map((id) => findVisitor(db, scope, id)))

@@ -1,27 +1,27 @@
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { findErasure } from '../../projections/erasures/queries.ts'
-import { type ErasableSession, erasableSessions } from '../../projections/gate/queries.ts'
+import { type ErasableSession, findErasableSessions } from '../../projections/gate/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import {
   type AppendErasureDeps,
   appendErasure,
   appendPersonErasure,
   countWebhooks,
-  userDigest,
+  digestUserId,
   waitUntilErased,
 } from './commands.ts'
 
 interface GateErasureDeps extends AppendErasureDeps {
-  /** The server's own organization, which the consent pages and the built-in service belong to. */
-  ownOrganizationId: string
+  /** Organization of the server itself, which the consent pages and the built-in service belong to. */
+  serverOrganizationId: string
 }
 
 const projections = ['erasures', 'gate', 'sessions', 'repeats', 'webhooks']
 
 /**
  * Erases the personal data of agents and people in the Gate sessions, and the sessions of the consent pages that
- * approved them. Ends sessions that are still pending. The receipt is found by the account; null = there is none to
- * find.
+ * approved them. Ends Gate sessions that are still pending. The receipt can later be found by `gateAccountId`; with
+ * null, it cannot.
  */
 export async function eraseGateSessions(
   deps: GateErasureDeps,
@@ -33,9 +33,9 @@ export async function eraseGateSessions(
   await eraseConsentSessions(deps, unerased)
 }
 
-function scopeOf({ ownOrganizationId }: GateErasureDeps, session: ErasableSession): DataScope {
+function scopeOf({ serverOrganizationId }: GateErasureDeps, session: ErasableSession): DataScope {
   return {
-    organizationId: session.organization_id ?? ownOrganizationId,
+    organizationId: session.organization_id ?? serverOrganizationId,
     environment: session.environment,
   }
 }
@@ -59,12 +59,12 @@ async function eraseInScope(
     }),
     subject: {
       visitorId: null,
-      userDigest: digestInput && userDigest(deps.keyring.current, scope, digestInput),
+      userDigest: digestInput && digestUserId(deps.keyring.current, scope, digestInput),
     },
   })
 }
 
-// Consent pages are scored as sessions of the server's own organization.
+// Consent pages are scored as sessions of the server's organization.
 async function eraseConsentSessions(
   deps: GateErasureDeps,
   sessions: ErasableSession[],
@@ -72,19 +72,19 @@ async function eraseConsentSessions(
   const sessionIds = sessions.flatMap(({ proof_session_id }) => proof_session_id ?? [])
   if (sessionIds.length === 0) return
   for (const environment of ['live', 'test'] as const) {
-    const scope = { organizationId: deps.ownOrganizationId, environment }
-    await appendPersonErasure(deps, { scope, person: { sessionIds }, openIds: [] })
+    const scope = { organizationId: deps.serverOrganizationId, environment }
+    await appendPersonErasure(deps, { scope, person: { sessionIds }, openSessionIds: [] })
   }
 }
 
 const accountDigestInput = (gateAccountId: string) => `gate\0${gateAccountId}`
 
-/** Returns the rows of the receipt once no read model has the data; no rows unless the account belongs to the scope. */
+/** Resolves to the rows of the receipt once no read model has the data; to no rows if the scope has no such account. */
 export async function eraseGateAccount(
   deps: GateErasureDeps,
   { scope, gateAccountId }: { scope: DataScope; gateAccountId: string },
 ): Promise<ErasureRow[]> {
-  const accountSessions = await erasableSessions(deps.pool, { gateAccountId })
+  const accountSessions = await findErasableSessions(deps.pool, { gateAccountId })
   const { organizationId, environment } = scope
   const sessions = accountSessions.filter((session) => {
     const owner = scopeOf(deps, session)
@@ -93,23 +93,23 @@ export async function eraseGateAccount(
   await eraseGateSessions(deps, { sessions, gateAccountId })
   await waitUntilErased(deps, projections)
   const digestInput = accountDigestInput(gateAccountId)
-  const userDigests = deps.keyring.all.map((master) => userDigest(master, scope, digestInput))
+  const userDigests = deps.keyring.all.map((master) => digestUserId(master, scope, digestInput))
   return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
 }
 
 /**
- * Erases the session and all others of its account. Returns false if there is no such session; otherwise resolves once
- * no read model has their personal data.
+ * Erases the Gate session and all others of its account. Resolves to true once no read model has their personal data,
+ * or to false if there is no such session.
  */
 export async function eraseGateSession(
   deps: GateErasureDeps,
   gateSessionId: string,
 ): Promise<boolean> {
-  const [session] = await erasableSessions(deps.pool, { gateSessionId })
+  const [session] = await findErasableSessions(deps.pool, { gateSessionId })
   if (!session) return false
   const { gate_account_id: gateAccountId } = session
   const sessions =
-    gateAccountId === null ? [session] : await erasableSessions(deps.pool, { gateAccountId })
+    gateAccountId === null ? [session] : await findErasableSessions(deps.pool, { gateAccountId })
   await eraseGateSessions(deps, { sessions, gateAccountId })
   await waitUntilErased(deps, projections)
   return true

@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
-import type { ReadShares } from '../../infra/access/read-shares.ts'
+import type { ReadLimiter } from '../../infra/access/read-limiter.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, pathId, single } from '../../infra/http/schemas.ts'
 import { isId } from '../../infra/ids.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
 import { clientUserIdInput } from '../../projections/sessions/decision-schemas.ts'
-import { iso } from '../../projections/sessions/decision-shape.ts'
-import type { Person } from '../../projections/sessions/person.ts'
-import { type ErasureDeps, erase } from './commands.ts'
+import type { SessionSelector } from '../../projections/sessions/selected-sessions.ts'
+import { type ErasureDeps, erasePerson } from './commands.ts'
 import { type ExportDeps, exportPerson } from './export.ts'
 import { eraseGateAccount } from './gate.ts'
 import { type Erasure, erasureSchema, exportSchema } from './schemas.ts'
@@ -20,8 +20,8 @@ export interface ErasureOptions extends Omit<ErasureDeps, 'decide'> {
   auth: Auth
   decideAs: DecideAs
   exportDeps: ExportDeps
-  shares?: ReadShares | undefined
-  ownOrganizationId: string
+  readLimiter?: ReadLimiter | undefined
+  serverOrganizationId: string
 }
 
 interface PersonKind {
@@ -31,7 +31,7 @@ interface PersonKind {
   subject: string
   params: z.ZodType<{ organizationId: string; visitorId?: string; clientUserId?: string }>
   /** Returns undefined if the id is malformed. */
-  personOf(params: { visitorId?: string; clientUserId?: string }): Person | undefined
+  personOf(params: { visitorId?: string; clientUserId?: string }): SessionSelector | undefined
 }
 
 const visitors: PersonKind = {
@@ -60,10 +60,7 @@ const users: PersonKind = {
   },
 }
 
-/**
- * `DELETE /v1/organizations/{id}/visitors/{visitorId}` and `.../users/{clientUserId}`, `GET .../export` of both, and
- * `DELETE .../gate-accounts/{gateAccountId}`.
- */
+/** Adds the routes that erase visitors, users and Gate accounts, and that export visitors and users. */
 export function erasureRoutes(app: FastifyInstance, options: ErasureOptions): void {
   for (const kind of [visitors, users]) {
     eraseRoute(app, options, kind)
@@ -84,13 +81,15 @@ function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonK
     summary: `Erase a ${kind.name.toLowerCase()}`,
     description: `Requires the \`visitors:erase\` secret-key scope. Permanently erases ${kind.subject}, and responds once no read model has the data. A repeated request erases sessions that were added since, or returns the same receipt.`,
     params: kind.params,
-    answers: { 200: single(erasureSchema) },
+    responses: { 200: single(erasureSchema) },
     errors: [404],
     async run(request) {
       const person = kind.personOf(request.params)
       const deps = { ...options, decide: decideAs(auth.actor(request), request) }
       return {
-        data: receiptOf(person ? await erase(deps, { scope: auth.scope(request), person }) : []),
+        data: receiptOf(
+          person ? await erasePerson(deps, { scope: auth.dataScope(request), person }) : [],
+        ),
       }
     },
   })
@@ -107,12 +106,12 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
     description:
       "Requires the `visitors:erase` secret-key scope. Permanently erases, for the signup and all logins, the agents' addresses and user agents, the account's name and metadata, and the sessions of the consent pages. Pending signups and logins are ended. The account at the service and its agent token are kept. A repeated request erases data that was added since, or returns the same receipt.",
     params: organizationParams.extend({ gateAccountId: pathId('gacct') }),
-    answers: { 200: single(erasureSchema) },
+    responses: { 200: single(erasureSchema) },
     errors: [404],
     async run(request) {
       const deps = { ...options, decide: decideAs(auth.actor(request), request) }
       const { gateAccountId } = request.params
-      const account = { scope: auth.scope(request), gateAccountId }
+      const account = { scope: auth.dataScope(request), gateAccountId }
       return {
         data: receiptOf(isId('gacct', gateAccountId) ? await eraseGateAccount(deps, account) : []),
       }
@@ -140,11 +139,11 @@ const personNotFound = () =>
 
 function exportRoute(
   app: FastifyInstance,
-  { auth, exportDeps, shares }: ErasureOptions,
+  { auth, exportDeps, readLimiter }: ErasureOptions,
   kind: PersonKind,
 ): void {
   endpoint(app, {
-    shares,
+    readLimiter,
     route: `GET ${kind.path}/export`,
     auth: auth.requireOwnOrganization('visitors:export'),
     operationId: `export${kind.name}`,
@@ -152,13 +151,13 @@ function exportRoute(
     summary: `Export the data of a ${kind.name.toLowerCase()}`,
     description: `Requires the \`visitors:export\` secret-key scope. Exports ${kind.subject}, with their decisions, marks and webhook events, as one JSON document.`,
     params: kind.params,
-    answers: { 200: single(exportSchema) },
+    responses: { 200: single(exportSchema) },
     errors: [404],
     async run(request, { reply }) {
       reply.header('cache-control', 'no-store')
       const person = kind.personOf(request.params)
       const data =
-        person && (await exportPerson(exportDeps, { scope: auth.scope(request), person }))
+        person && (await exportPerson(exportDeps, { scope: auth.dataScope(request), person }))
       if (!data) throw personNotFound()
       return { data }
     },

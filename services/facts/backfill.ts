@@ -1,15 +1,15 @@
 // Backfill of the facts topic: when an organization's policy changes, all its sessions are enqueued in the outbox.
-// States of an organization in tidegate.facts_organizations, which has no row until the topic is first turned on:
+// Columns of tidegate.facts_organizations, which has no row for an organization until its topic is first turned on:
 //   noted_up_to (the cursor): '' = backfill not started, a session id = enqueued up to there, null = finished.
 //   policy: the policy of the last backfill, as the list of hidden columns, or `off`.
 //   is_noted: change capture is on. It is turned off when a backfill for `off` has enqueued the last tombstones.
 // Invariant: change capture commits before the backfill reads its first row, so a row that changes meanwhile is
-// enqueued by one of the two.
+// enqueued by at least one of them.
 
 import { buildLock, findLiveBuild } from '../../infra/event-store/builds.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
-import { factsOrganizations } from '../../projections/sessions/facts-notes.ts'
+import { factsOrganizations } from '../../projections/sessions/facts-outbox.ts'
 import { defaultHiddenFacts } from '../../projections/sessions/session-facts.ts'
 
 /** Returns true if the topic is or was on for any organization. */
@@ -23,7 +23,7 @@ export async function isTopicInUse(db: Db): Promise<boolean> {
 
 /**
  * Starts a backfill for each organization whose policy changed: resets its cursor and turns on change capture. Returns
- * true if there was any. Capture takes effect at commit, so call `backfillBatch` in a later transaction.
+ * true if any was started. Capture takes effect at commit, so call `backfillBatch` in a later transaction.
  */
 export async function startBackfills(tx: Tx): Promise<boolean> {
   const { rowCount } = await tx.query(
@@ -41,7 +41,7 @@ export async function startBackfills(tx: Tx): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-// Sessions read per batch, of all organizations.
+// Sessions read per batch, including those of other organizations.
 const batchSize = 5000
 
 /** Enqueues the next batch of one unfinished backfill and advances its cursor. Returns false if none is unfinished. */
@@ -69,7 +69,7 @@ export async function backfillBatch(tx: Tx): Promise<boolean> {
   return true
 }
 
-// Waits for transactions that began before change capture was on, so that the backfill sees their rows.
+// Waits for transactions that began before change capture was turned on, so that the backfill sees their rows.
 async function waitForWriters(tx: Tx): Promise<void> {
   const build = await findLiveBuild(tx, 'sessions')
   if (build) await tx.query('select pg_advisory_xact_lock($1)', [buildLock(build)])

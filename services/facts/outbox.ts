@@ -2,9 +2,9 @@
 // An entry's life:
 //   1. Enqueued, due at once: by the triggers when a row is written or deleted (change capture), by a backfill
 //      (backfill.ts), or by `tidegate facts republish`. A session may have several entries, in no order.
-//   2. Published (publisher.ts): the row as it is now, or a tombstone (null) if the session has no row.
-//   3. Deleted. A tombstone is first rescheduled (`is_repeat`) and published again, in case a publisher that hung in an
-//      append writes an older row after it.
+//   2. Published (publisher.ts): the current row, or a tombstone (null) if the session has no row.
+//   3. Deleted. A tombstone is first rescheduled (`is_repeat`) and published again, in case another publisher hangs in
+//      an append and writes an older row after the tombstone.
 // Invariants: an entry is deleted only in the transaction that published it, so delivery is at least once. A record is
 // always the current row, never the row at the time of the change, so the order of entries does not matter.
 
@@ -12,7 +12,7 @@ import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { databaseNow } from '../../infra/postgres/lease.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
-import type { factsOutbox } from '../../projections/sessions/facts-notes.ts'
+import type { factsOutbox } from '../../projections/sessions/facts-outbox.ts'
 import { selectFacts } from '../../projections/sessions/facts-schema.ts'
 
 export type OutboxEntry = RowOf<typeof factsOutbox>
@@ -28,7 +28,7 @@ export async function findDueEntries(tx: Tx): Promise<OutboxEntry[]> {
   return rows
 }
 
-/** Returns the encoded current rows by session. No entry for a session without a row, or with the topic off. */
+/** Returns encoded current rows by session id, without sessions that have no row or whose organization has no topic. */
 export async function readCurrentFacts(
   { tx, codec }: { tx: Tx; codec: EventCodec },
   sessionIds: string[],
@@ -49,7 +49,7 @@ export async function enqueueFacts(db: Db, sessionIds: string[]): Promise<void> 
   ])
 }
 
-/** Enqueues all sessions scored since then, of one organization or of all that have the topic. Returns their number. */
+/** Enqueues all sessions scored since a time, of one or all organizations with the topic. Returns their number. */
 export async function enqueueScoredSince(
   db: Db,
   { since, organizationId }: { since: number; organizationId: string | undefined },
@@ -70,15 +70,15 @@ export async function deleteEntries(tx: Tx, entries: OutboxEntry[]): Promise<voi
   )
 }
 
-/** Makes the entries of published tombstones due again in `ms`, for the repeat. */
+/** Makes the entries of published tombstones due again after `delayMs`. */
 export async function rescheduleTombstones(
   tx: Tx,
   entries: OutboxEntry[],
-  { ms }: { ms: number },
+  { delayMs }: { delayMs: number },
 ): Promise<void> {
   await tx.query(
     `update tidegate.facts_notes set due_at = ${databaseNow} + $3, is_repeat = true from ${entryKeys} where ${matchesKey}`,
-    [...keyValuesOf(entries), ms],
+    [...keyValuesOf(entries), delayMs],
   )
 }
 

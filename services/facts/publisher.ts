@@ -1,9 +1,9 @@
 // Publishes the outbox (outbox.ts) to the compacted topic tidegate.facts.v1, keyed by session: the current row, or a
 // tombstone if the session has no row. Invariants:
 //   - Any number of publishers may run; an advisory lock lets one work at a time.
-//   - A publisher can lose the lock while it hangs in an append, which may then land after a newer record. It reads the
-//     rows again after each append and publishes those that differ; if its transaction is gone, it enqueues them again.
-//   - A publisher that dies after such a late append repairs nothing, and could bring back an erased row. Therefore
+//   - A publisher can lose the lock while it hangs in an append, which may then land after a newer record. So it reads
+//     the rows again after each append and publishes changed ones; if its transaction is gone, it enqueues them again.
+//   - A publisher that dies after such a late append cannot repair it, and an erased row could reappear. Therefore
 //     every tombstone is published twice, ten minutes apart.
 
 import type pg from 'pg'
@@ -30,27 +30,27 @@ export interface PublisherDeps {
   codec: EventCodec
   config: FactsTopicSettings
   logger: Logger
-  /** Delay before a tombstone is published a second time. Milliseconds; default ten minutes. */
+  /** Delay before a tombstone is published a second time, milliseconds (default ten minutes). */
   repeatMs?: number
 }
 
 const intervalMs = 1000
-const tenMinutes = 10 * 60 * 1000
-// Together with the append's own timeout (5 s), less than the idle-in-transaction timeout (15 s).
+const defaultRepeatMs = 10 * 60 * 1000
+// Plus the append's own timeout (5 s), this is less than the idle-in-transaction timeout (15 s).
 const appendOutcomeTimeoutMs = 8000
 
 export function runFactsPublisher(deps: PublisherDeps): Periodic {
   const { pool, log, config, logger } = deps
-  // Created on first use, so that a broker that refuses its settings can still serve organizations without the topic.
+  // Creates the topic on first use, so that brokers that refuse its settings still work for organizations without it.
   const createTopic = cachedFor(Infinity, () => log.ensureTopics([factsTopicSpec(config)]))
-  const nudgeCompaction = createCompactionNudge(deps)
+  const triggerCompaction = createCompactionTrigger(deps)
 
   async function work(): Promise<boolean> {
     if (!(await isTopicInUse(pool))) return false
     await createTopic()
     return transaction(pool, async (tx) => {
       if (!(await tryLock(tx, 'tidegate:facts'))) return false
-      await nudgeCompaction()
+      await triggerCompaction()
       if (await startBackfills(tx)) return true
       const entries = await findDueEntries(tx)
       if (entries.length === 0) return backfillBatch(tx)
@@ -67,8 +67,7 @@ export function runFactsPublisher(deps: PublisherDeps): Periodic {
 async function publish(tx: Tx, deps: PublisherDeps, entries: OutboxEntry[]): Promise<void> {
   const published = new Map<string, Buffer | undefined>()
   let sessionIds = [...new Set(entries.map(({ session_id }) => session_id))]
-  // If a row changed during the append, another publisher may have published the newer one first, and ours overwrote
-  // it.
+  // If a row changed during the append, our record may have overwritten a newer one of another publisher.
   while (sessionIds.length > 0) {
     const facts = await readCurrentFacts({ tx, codec: deps.codec }, sessionIds)
     await append(deps.log, facts, sessionIds)
@@ -79,18 +78,18 @@ async function publish(tx: Tx, deps: PublisherDeps, entries: OutboxEntry[]): Pro
     sessionIds = sessionIds.filter((id) => !isSameRow(published.get(id), current.get(id)))
   }
   const isTombstone = ({ session_id }: OutboxEntry) => published.get(session_id) === undefined
-  const repeats = entries.filter((entry) => isTombstone(entry) && !entry.is_repeat)
-  const done = entries.filter((entry) => !repeats.includes(entry))
-  if (repeats.length > 0)
-    await rescheduleTombstones(tx, repeats, { ms: deps.repeatMs ?? tenMinutes })
-  if (done.length > 0) await deleteEntries(tx, done)
+  const toRepeat = entries.filter((entry) => isTombstone(entry) && !entry.is_repeat)
+  const finished = entries.filter((entry) => !toRepeat.includes(entry))
+  if (toRepeat.length > 0)
+    await rescheduleTombstones(tx, toRepeat, { delayMs: deps.repeatMs ?? defaultRepeatMs })
+  if (finished.length > 0) await deleteEntries(tx, finished)
 }
 
 async function append(log: EventLog, facts: Map<string, Buffer>, ids: string[]): Promise<void> {
   try {
     await log.append(ids.map((key) => recordOf(key, facts.get(key))))
   } catch (error) {
-    // If it still lands, it must do so before the next append, or it would overwrite a newer record.
+    // Wait for the outcome, because an append that lands after the next one would overwrite a newer record.
     await waitForOutcome(error, appendOutcomeTimeoutMs)
     throw error
   }
@@ -116,22 +115,22 @@ const recordOf = (key: string, value: Buffer | undefined): KeyedRecord => ({
 const isSameRow = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a && b ? a.equals(b) : a === b
 
-interface NudgeDeps {
+interface CompactionDeps {
   log: EventLog
   config: FactsTopicSettings
 }
 
 /**
- * Returns a function that appends a marker to each partition, at most four times per FACTS_GONE_WITHIN_MS: a broker
- * compacts a partition only after something was appended to it. A marker is a tombstone whose key is no session's, so
- * readers of the topic ignore it.
+ * Returns a function that appends a marker to each partition, at most four times per FACTS_GONE_WITHIN_MS, because
+ * brokers compact a partition only after an append. A marker is a tombstone whose key is not a session id, so readers
+ * of the topic ignore it.
  */
-function createCompactionNudge({ log, config }: NudgeDeps): () => Promise<unknown> {
+function createCompactionTrigger({ log, config }: CompactionDeps): () => Promise<unknown> {
   const findMarkers = cachedFor(Infinity, () => markersOf(log))
   return cachedFor(config.FACTS_GONE_WITHIN_MS / 4, async () => log.append(await findMarkers()))
 }
 
-// Returns one marker for each partition, with the same key every time, so that compaction keeps a single one.
+// Returns one marker for each partition, always with the same key, so that compaction keeps only the newest.
 async function markersOf(log: EventLog): Promise<KeyedRecord[]> {
   const partitions = (await log.endPositions(factsTopic)).length
   const keys = new Map<number, string>()

@@ -23,9 +23,9 @@ export interface ConsentKeys {
   secretHashes(): Promise<string[]>
 }
 
-/** Reader of what a domain publishes. Neither function rejects. */
+/** Reads DNS records and files of a domain. Neither function rejects. */
 export interface DomainReader {
-  txtRecords(name: string): Promise<string[]>
+  lookUpTxt(name: string): Promise<string[]>
   /** Returns the body of an https URL; undefined without a 200. */
   fileAt(url: string): Promise<string | undefined>
 }
@@ -35,21 +35,21 @@ interface OrganizationSignup {
   accountName: string
   /** Epoch milliseconds. The organization's id is derived from it, so a retried signup gets the same organization. */
   startedAt: number
-  /** Holds until another process has provided the account. */
-  stillNeeded: DecisionGuard
+  /** Fails once another process has provided the account. */
+  issueGuard: DecisionGuard
 }
 
 interface SignedUpOrganization {
   /** Environment variables by name, with newly issued keys. */
   outputs: Record<string, string>
-  /** Holds until a retry has replaced the keys. */
-  isCurrent: DecisionGuard
+  /** Fails once a retry has replaced the keys. */
+  keysGuard: DecisionGuard
 }
 
 export interface GateOptions {
   /** Base URL without a trailing slash. */
   publicUrl: string
-  /** Pool of commands. Slow searches use another one. */
+  /** Pool for commands, separate from the pool for slow searches. */
   pool: pg.Pool
   applied: AppliedOffsets
   log: Pick<EventLog, 'endPositions'>
@@ -58,24 +58,24 @@ export interface GateOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** Duration of an approval's lease: other processes take it over this long after its process died. */
+  /** Lease duration of an approval, milliseconds. Another process can take over once the lease has expired. */
   leaseMs: number
   integratorTimeoutMs: number
   directCalls: DirectCalls
-  endCalls?: () => Promise<void>
+  closeWebhookClient?: () => Promise<void>
   meter?: GateMeter | undefined
   consentKeys: ConsentKeys
   domainReader: DomainReader
   network: NetworkSource
   /**
-   * Creates an organization, or finds the one that an earlier attempt created, and issues new keys. Returns undefined
-   * if they are no longer needed.
+   * Creates an organization with new keys; a retry finds the organization and replaces its keys. Returns undefined if
+   * `issueGuard` no longer holds.
    */
   signUpOrganization: (signup: OrganizationSignup) => Promise<SignedUpOrganization | undefined>
-  /** Erases personal data in the session and all others of its account. Returns false if there is no such session. */
+  /** Erases personal data in all sessions of the session's account. Returns false if the session does not exist. */
   eraseSession: (decide: Decide, gateSessionId: GateSessionId) => Promise<boolean>
   eraseSessions: (decide: Decide, sessions: ErasableSession[]) => Promise<void>
-  /** Retention of the personal data of agents and people who approved. */
+  /** Time after which personal data of ended sessions is erased. */
   retentionMs: number
 }
 
@@ -85,7 +85,7 @@ export interface GateParts extends GateOptions {
   pages: Pages
 }
 
-/** Dependencies of commands. A repeated command has the same `random` and `idTime`, and so the same ids and tokens. */
+/** Dependencies of commands. A repeated command gets the same `random` and `idTime`, so it generates the same ids. */
 export interface GateDeps extends GateParts {
   decide: Decide
   idTime?: number
@@ -93,9 +93,9 @@ export interface GateDeps extends GateParts {
 
 export interface Approvals {
   /** Starts work on the approval, unless a process already works on it. */
-  run(gateSessionId: GateSessionId): void
-  /** Returns the session once it is no longer pending, or its state after `ms`. */
-  outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
+  startIfIdle(gateSessionId: GateSessionId): void
+  /** Returns the session as soon as it is no longer pending, or as it is after `ms`. */
+  waitForOutcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
   stop(): Promise<void>
 }
 
@@ -104,11 +104,11 @@ export interface GateContext extends GateParts {
   auth: Auth
   idempotency: Idempotency
   /**
-   * Runs `read` once Gate's read model has caught up, because a stale one would show revoked tokens as usable. ApiError
-   * service.unavailable if it does not catch up in time.
+   * Runs `read` once Gate's read model has caught up, because a stale one would show revoked tokens as usable. Throws
+   * 503 `service.unavailable` if it does not catch up in time.
    */
-  readCurrent: <T>(read: () => Promise<T>) => Promise<T>
+  readFresh: <T>(read: () => Promise<T>) => Promise<T>
   depsOf(command: Command, decide: Decide): GateDeps
-  /** Returns a `Decide` whose actor is the key of the request. */
+  /** Returns a `Decide` whose actor is the API key of the request. */
   decideByKey(request: FastifyRequest): Decide
 }

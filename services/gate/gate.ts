@@ -1,10 +1,10 @@
 import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { runGateRetention } from './erasure/retention.ts'
+import { runGateExpiry } from './expiry.ts'
 import { createGateLimits } from './limits.ts'
 import { withAttemptMetrics } from './metrics.ts'
 import { createPages } from './store.ts'
-import { runGateExpiry } from './time-outs.ts'
 import { createVault } from './vault.ts'
 
 export { gateMigrations } from './store.ts'
@@ -30,7 +30,7 @@ export function startGate(options: GateOptions) {
     parts: { ...parts, approvals },
     async stop(): Promise<void> {
       await Promise.all(workers.map((worker) => worker.stop()))
-      await options.endCalls?.()
+      await options.closeWebhookClient?.()
     },
   }
 }

@@ -1,4 +1,4 @@
-// Fixed-window rate limits of Gate, counted in tidegate.gate_limits. A window begins with its first request.
+// Gate's fixed-window rate limits, counted in tidegate.gate_limits. A window starts with its first request.
 
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
@@ -9,31 +9,31 @@ const minute = 60
 // Also the maximum Retry-After, because no session lives longer.
 const sessionTtl = sessionTtlMs / 1000
 
-// Points are the requests that a key can make within a window of so many seconds.
+// `points`: requests allowed per key in a window of `seconds`.
 const rules = {
   create_session: { points: 5, seconds: minute },
   poll: { points: 30, seconds: minute },
   consent: { points: 30, seconds: minute },
-  /** By IP address and session. A minute longer than a session, because clocks differ. */
+  /** Per IP address and session. A minute longer than a session lasts, to allow for clock skew. */
   approve: { points: 3, seconds: sessionTtl + minute },
-  /** By IP address and pending session. High, because a page that is being closed also sends it. */
+  /** Per IP address and pending session. High, because a closing page sends this request, too. */
   cancel: { points: 60, seconds: minute },
   ack: { points: 20, seconds: minute },
   claim: { points: 20, seconds: minute },
-  /** By IP address. */
+  /** Per IP address. */
   erase: { points: 10, seconds: minute },
   create_login: { points: 10, seconds: minute },
   verify: { points: 60, seconds: minute },
   revoke: { points: 20, seconds: minute },
-  /** By service. Each makes this server send requests to third parties. */
+  /** Per service, because each request makes this server call third parties. */
   verify_domain: { points: 30, seconds: minute },
   consume: { points: 30, seconds: minute },
 } as const
 
 export type GateLimits = ReturnType<typeof createGateLimits>
 
-// Refused requests never extend a window.
 const now = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
+// A request over the limit never extends the window.
 const countRequest = `
 insert into tidegate.gate_limits as counted (key, points, expire) values ($1, 1, ${now} + $2)
 on conflict (key) do update set
@@ -43,11 +43,9 @@ returning points as count, (expire - ${now})::float8 as "endsInMs"`
 
 export function createGateLimits(pool: pg.Pool) {
   return {
-    /**
-     * Counts a request. ApiError 429 gate.rate_limit over the limit. Rejects without the database, so it fails closed.
-     */
+    /** Throws 429 `gate.rate_limit` over the limit. Fails closed: rejects if the database is unavailable. */
     async count(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void> {
-      // Keys are hashed, because some are tokens and codes.
+      // Hashed, because some keys are tokens or codes.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
       const { points, seconds } = rules[limit]
       const values = [`${limit}:${id}`, seconds * 1000]

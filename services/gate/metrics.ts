@@ -1,17 +1,17 @@
 import { Histogram, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
-import type { DirectAnswer, DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
+import type { DirectCalls, DirectResult } from '../../infra/wire/webhooks/direct-call.ts'
 
 const attemptOutcomes = ['accepted', 'retrying', 'failed', 'not_sent'] as const
 const approvalOutcomes = ['approved', 'rejected'] as const
 type GateAttemptOutcome = (typeof attemptOutcomes)[number]
 
-export type GateMeter = ReturnType<typeof measureGate>
+export type GateMeter = ReturnType<typeof createGateMeter>
 
-// Seconds. A person waits for the first few; an approval ends with its session, after 15 minutes.
+// Seconds. A person waits only for the first few; an approval times out after about 15 minutes.
 const buckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 900]
 
-export function measureGate(registry: Registry) {
+export function createGateMeter(registry: Registry) {
   const registers = [registry]
   const attempts = createCounter(registry, {
     name: 'tidegate_gate_approval_attempts_total',
@@ -27,14 +27,14 @@ export function measureGate(registry: Registry) {
   })
   for (const outcome of approvalOutcomes) approvals.zero({ outcome })
   return {
-    attempted: (outcome: GateAttemptOutcome) => attempts.inc({ outcome }),
+    onAttempt: (outcome: GateAttemptOutcome) => attempts.inc({ outcome }),
     /** `ms`: time since the approval started. */
-    finished: (outcome: (typeof approvalOutcomes)[number], ms: number) =>
+    onConcluded: (outcome: (typeof approvalOutcomes)[number], ms: number) =>
       approvals.observe({ outcome }, Math.max(0, ms) / 1000),
   }
 }
 
-const outcomeByKind: Record<DirectAnswer['kind'], GateAttemptOutcome> = {
+const outcomeByKind: Record<DirectResult['kind'], GateAttemptOutcome> = {
   accepted: 'accepted',
   retry: 'retrying',
   failed: 'failed',
@@ -46,9 +46,9 @@ export function withAttemptMetrics(calls: DirectCalls, meter: GateMeter | undefi
   return {
     ...calls,
     async attempt(call) {
-      const answer = await calls.attempt(call)
-      meter.attempted(outcomeByKind[answer.kind])
-      return answer
+      const result = await calls.attempt(call)
+      meter.onAttempt(outcomeByKind[result.kind])
+      return result
     },
   }
 }

@@ -13,13 +13,13 @@ import type { GateSessionRow } from '../../projections/gate/tables.ts'
 import type { GateParts } from './context.ts'
 import { requireSession } from './sessions.ts'
 
-/** Endpoint options that all routes with a checked body share. */
-export const gateRoute = { tag: 'Gate', bodyCode: 'gate.validation_failed' } as const
+/** Endpoint options shared by all routes that validate a body. */
+export const gateRoute = { tag: 'Gate', bodyErrorCode: 'gate.validation_failed' } as const
 
 const tokenPrefixes = { poll: 'gtpoll', agent: 'agt' } as const
 const tokenNames = { gtpoll: 'a poll token', agt: 'an agent token' } as const
 
-/** 401 without a well-formed token of the kind. The route decides whether it is valid. */
+/** Returns a hook that throws 401 without a well-formed token. The route checks if the token is valid. */
 export function requireToken(token: keyof typeof tokenPrefixes): onRequestHookHandler {
   return declareAccess({ token }, (request, _reply, done) => {
     readToken(request, tokenPrefixes[token])
@@ -32,22 +32,22 @@ export const agentTokenOf = (request: FastifyRequest): Token<'agt'> => readToken
 function readToken<K extends 'gtpoll' | 'agt'>({ headers }: FastifyRequest, kind: K): Token<K> {
   const token = bearerToken(headers.authorization)
   if (isToken(kind, token)) return token
-  const message = `This endpoint needs ${tokenNames[kind]}, ${kind}_..., and the one sent is none or has a typo.`
+  const message = `This endpoint needs ${tokenNames[kind]} (${kind}_...); the one sent is malformed.`
   throw new ApiError('auth.invalid_api_key', { message })
 }
 
-/** Forbids caching. Must be the first hook, so that error responses are not cached either. */
+/** Must be the first hook, so that error responses are not cached either. */
 export const noStore: onRequestHookHandler = (_request, reply, done) => {
   reply.header('cache-control', 'no-store')
   done()
 }
 
-/** Returns true for a browser's POST, PATCH or DELETE: browsers send one of the two headers with those. */
+/** Returns true for a POST, PATCH or DELETE by a browser, which always has one of the two headers. */
 export function isFromBrowser({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers.origin !== undefined || headers['sec-fetch-site'] !== undefined
 }
 
-/** 403 for a browser's request from a page of another origin. Requests that are not from a browser pass. */
+/** Returns a hook that throws 403 for a request from a web page of another origin. Other clients pass. */
 export function requireOwnOrigin(publicUrl: string): onRequestHookHandler {
   const { origin } = new URL(publicUrl)
   return ({ headers }, _reply, done) => {
@@ -72,46 +72,46 @@ export interface Requester {
 }
 
 export interface RequesterNetwork {
-  /** True if the reader of the consent data is in the same network; null = unknown. */
+  /** True if the requester and the browser on the consent page are in the same network; null if unknown. */
   same: boolean | null
   country: string | null
   operator: string | null
 }
 
-/** Returns the network that the signup or login was requested from, compared with the deciding browser's. */
+/** Describes the requester's network and compares it with the network of the browser on the consent page. */
 export function requesterNetwork(
   { network, clock }: Pick<GateParts, 'network' | 'clock'>,
   requestedIp: string | null,
-  readerIp: string,
+  browserIp: string,
 ): RequesterNetwork {
   if (requestedIp === null) return { same: null, country: null, operator: null }
   const { location, routing } = network.lookup(requestedIp, clock())
   return {
-    same: comparedNetwork(requestedIp) === comparedNetwork(readerIp),
+    same: networkKey(requestedIp) === networkKey(browserIp),
     country: location?.country ?? location?.country_code ?? null,
     operator: routing.organization,
   }
 }
 
 // All loopback addresses count as one network.
-function comparedNetwork(ip: string): string | null {
+function networkKey(ip: string): string | null {
   return isLoopback(ip) ? 'loopback' : networkPrefix(ip)
 }
 
-const userAgentCharacters = 200
+const maxUserAgentLength = 200
 
-/** Returns the normalized address, and 200 characters of the user agent without control and bidi characters. */
+/** Returns the normalized address, and the user agent cut to 200 characters without control and bidi characters. */
 export function requesterOf({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Requester {
   const userAgent = (headers['user-agent'] ?? '').replace(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
   return {
     requested_ip: ipaddr.isValid(ip) ? plainAddress(ip) : null,
-    requested_user_agent: Array.from(userAgent).slice(0, userAgentCharacters).join('') || null,
+    requested_user_agent: Array.from(userAgent).slice(0, maxUserAgentLength).join('') || null,
   }
 }
 
 export const gateSessionParams = z.object({ gateSessionId: pathId('gate') })
 
-/** 404 for a malformed id. */
+/** Returns the session id in the path. Throws 404 `gate.session_not_found` if it is malformed. */
 export function gateSessionIdOf({ params }: { params: unknown }): GateSessionId {
   const { gateSessionId = '' } = gateSessionParams.safeParse(params).data ?? {}
   if (isId('gate', gateSessionId)) return gateSessionId
@@ -119,8 +119,8 @@ export function gateSessionIdOf({ params }: { params: unknown }): GateSessionId 
 }
 
 /**
- * Returns the signup of the path if the poll token belongs to it, and counts the request towards the token's limit.
- * ApiError: 404 no such signup, 401 wrong token, 429. Guessed tokens are not counted.
+ * Returns the signup in the path and counts the request towards its poll token's limit. Throws 404 if there is no such
+ * signup, 401 for a wrong poll token (which is not counted), and 429 over the limit.
  */
 export async function requireSignup(
   { pool, keyring, limits }: GateParts,

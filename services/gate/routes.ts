@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
-import { createReadCurrent } from './accounts/commands.ts'
+import { createFreshReader } from './accounts/commands.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { approvalRoutes } from './approval/routes.ts'
 import { claimRoutes } from './claim/routes.ts'
@@ -28,7 +28,7 @@ const routes: ((app: FastifyInstance, context: GateContext) => void | Promise<vo
   consentPageRoutes,
 ]
 
-/** Routes under `/v1/gate`, and the consent and receipt pages under `/gate`. */
+/** Adds the routes under `/v1/gate`, and the consent and receipt pages under `/gate`. */
 export async function gateRoutes(
   app: FastifyInstance,
   { gate, auth, idempotency }: { gate: Gate; auth: Auth; idempotency: Idempotency },
@@ -38,7 +38,7 @@ export async function gateRoutes(
     ...parts,
     auth,
     idempotency,
-    readCurrent: createReadCurrent(parts),
+    readFresh: createFreshReader(parts),
     depsOf: ({ random, now }, decide) => ({ ...parts, decide, random, idTime: now }),
     decideByKey: (request) => parts.decideAs(auth.actor(request), request),
   }

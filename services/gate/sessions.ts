@@ -10,31 +10,32 @@ export const createParameterSet = 'gate_session_create'
 export const sessionTtlMs = 15 * 60 * 1000
 export const deliveryTtlMs = 24 * 60 * 60 * 1000
 export const codeTtlMs = 5 * 60 * 1000
-/** Counted from the issue or the last use of the token. */
+/** Starts when the token is issued, and again when it is used. */
 export const agentTokenTtlMs = 90 * 24 * 60 * 60 * 1000
 
-/** Actor of decisions on the consent page. The id is not the session's, since anyone who knows that could decide it. */
+/** Actor of decisions on the consent page. A fixed id, because anyone with the link can decide. */
 export const consentingPerson = { type: 'person', id: 'consent-page' } as const
 
-/** Returns the requesting agent: the key that its credentials are sealed to, or the account of a login. */
+/** Returns the requesting agent, identified by its delivery key (signups) or its account (logins). */
 export function agentOf({ delivery_key_id, gate_account_id }: GateSessionRow): Actor {
   return { type: 'agent', id: delivery_key_id ?? gate_account_id ?? 'unknown' }
 }
 
+/** Throws 404 `gate.session_not_found` without a session. */
 export function requireSession(session: GateSessionRow | undefined): GateSessionRow {
   if (!session) throw new ApiError('gate.session_not_found')
   return session
 }
 
 /**
- * Returns the session if it is pending, as a signup whose approval has started is, too. ApiError: 404 no such session,
- * 410 expired, 409 resolved.
+ * Returns the session if it is pending, including a signup whose approval has started. Throws 404 if there is no
+ * session, 410 if it has expired, and 409 if it is resolved.
  */
 export function requirePending(session: GateSessionRow | undefined, now: number): GateSessionRow {
   const pending = requireSession(session)
   if (pending.status === 'expired') throw new ApiError('gate.session_expired')
   if (pending.status !== 'pending') throw new ApiError('gate.session_already_resolved')
-  // Once an approval has started, only its outcome ends the session, so that a late response still counts.
+  // A started approval outlives `expires_at`, so that a late response of the service still counts.
   if (pending.expires_at <= now && pending.approval_started_at === null)
     throw new ApiError('gate.session_expired')
   return pending
@@ -47,7 +48,7 @@ export function phaseOf({ status, claim, approval_started_at }: GateSessionRow) 
   return claim === 'waiting' ? 'claiming' : 'undecided'
 }
 
-/** Returns true if the agent can still fetch its credentials. */
+/** Returns true while the agent can fetch its credentials. */
 export function hasDelivery(
   { delivery, delivery_expires_at }: GateSessionRow,
   now: number,
@@ -73,14 +74,14 @@ export function serviceStream(serviceId: string) {
   }
 }
 
-/** Returns an `alsoReads` entry for the events of another session or service. */
+/** Returns the `alsoReads` entry for a decision that also reads the session or service with the id `key`. */
 export function gateEventsOf(key: string) {
   return { projection: 'gate', topic: eventTopics.GateSessionOpened, key }
 }
 
 /**
- * Returns an event of the session. Its id is derived from `name`, which must be unique within the session, so that a
- * repeated decision has the same event id. A published name must never change.
+ * Returns an event of the session. The event id is derived from the session and `name`, so that a repeated decision
+ * makes the same event. Names must be unique within a session and never change.
  */
 export function sessionEvent(
   session: Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>,
@@ -90,8 +91,8 @@ export function sessionEvent(
   return eventAbout(session, event, { eventId: derivedId('evt', session.id, ...name), now })
 }
 
-/** Returns the rejection of the session. The agent sees `problem`, so it must not quote the service's response. */
-export function rejection(
+/** The agent sees `problem`, so it must not quote the service's response. */
+export function rejectionEvent(
   session: GateSessionRow,
   { reason, problem = null, now }: { reason: GateRejection; problem?: string | null; now: number },
 ): DecidedEvent {
@@ -99,7 +100,7 @@ export function rejection(
   return sessionEvent(session, { type: 'GateSessionRejected', data }, { now })
 }
 
-/** Decision on the consent page's own session, which scores the approving browser. */
+/** Scoring decision on the approving browser, from the consent page's own session. */
 export interface Proof {
   verdict: 'human' | 'inconclusive'
   riskScore: number
@@ -107,7 +108,7 @@ export interface Proof {
   decisionId: string
 }
 
-/** Returns the members that all approval events share: the page's token, and the proof. */
+/** Returns the members that all approval events share. */
 export function approvalMembers(approval: {
   approveTokenHashes: [string, ...string[]]
   proof: Proof

@@ -6,7 +6,7 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import { type StoreOptions, vaultDdl } from './vault.ts'
 
-// Tables that Gate keeps outside the log, and the effect of losing a row:
+// Gate's tables that cannot be rebuilt from the log, and the effect of losing a row:
 //   gate_approve_tokens: the person must reload the consent page.
 //   gate_pages: a closed page does not reject its session.
 //   gate_leases: another process resumes the approval.
@@ -58,8 +58,8 @@ export type Pages = ReturnType<typeof createPages>
 
 export function createPages({ pool, keyring, clock, random }: StoreOptions) {
   return {
-    /** Returns another approve token. A page that was closing is open again. */
-    async open(gateSessionId: GateSessionId): Promise<Token<'gtapr'>> {
+    /** Issues another approve token, and marks the page as open. */
+    async issueApproveToken(gateSessionId: GateSessionId): Promise<Token<'gtapr'>> {
       const token = generateToken('gtapr', random)
       await pool.query(
         `with token as (insert into tidegate.gate_approve_tokens values ($2, $1, $3))
@@ -70,8 +70,8 @@ export function createPages({ pool, keyring, clock, random }: StoreOptions) {
       )
       return token
     },
-    /** Marks the page as closed, unless `token` is not its newest one, because then a reload has opened it again. */
-    async close(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void> {
+    /** Marks the page as closed. Ignores a `token` that is not the newest, because a reload has reopened the page. */
+    async markClosed(gateSessionId: GateSessionId, token?: Token<'gtapr'>): Promise<void> {
       await pool.query(
         `update tidegate.gate_pages set closed_at = coalesce(closed_at, ${databaseNow})
          where gate_session_id = $1 and ($2::text[] is null or approve_token_hash = any($2))`,
@@ -81,7 +81,7 @@ export function createPages({ pool, keyring, clock, random }: StoreOptions) {
   }
 }
 
-/** Returns true if an approve token with one of the hashes was issued to the session's page. */
+/** Returns true if the session's page was issued an approve token with one of the hashes. */
 export async function isApproveTokenOf(
   db: Db,
   gateSessionId: string,
@@ -94,8 +94,8 @@ export async function isApproveTokenOf(
   return rowCount !== 0
 }
 
-/** Returns the milliseconds since the page was closed; null while it is open. */
-export async function closedForMs(db: Db, gateSessionId: string): Promise<number | null> {
+/** Returns how long the page has been closed; null while it is open. */
+export async function pageClosedForMs(db: Db, gateSessionId: string): Promise<number | null> {
   const { rows } = await db.query<{ ms: number | null }>(
     `select (${databaseNow} - closed_at)::float8 as ms from tidegate.gate_pages where gate_session_id = $1`,
     [gateSessionId],
@@ -103,10 +103,10 @@ export async function closedForMs(db: Db, gateSessionId: string): Promise<number
   return rows[0]?.ms ?? null
 }
 
-/** Returns pending sessions whose page has been closed for `forMs`, in random order. */
-export async function closedPages(
+/** Returns pending sessions whose page has been closed for at least `minClosedMs`, in random order. */
+export async function findSessionsWithClosedPage(
   db: Db,
-  { forMs, now, limit }: { forMs: number; now: number; limit: number },
+  { minClosedMs, now, limit }: { minClosedMs: number; now: number; limit: number },
 ): Promise<GateSessionId[]> {
   const { rows } = await db.query<{ id: string }>(
     `select p.gate_session_id as id
@@ -115,7 +115,7 @@ export async function closedPages(
        and s.status = 'pending' and s.approval_started_at is null
        and s.claim is distinct from 'waiting' and s.expires_at > $2
      order by random() limit $3`,
-    [forMs, now, limit],
+    [minClosedMs, now, limit],
   )
   return rows.map(({ id }) => asId('gate', id))
 }

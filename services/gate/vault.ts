@@ -1,6 +1,6 @@
-// Crypto-shredding of deliveries: each delivery is encrypted under a data key of its own, whose only copy is a row of
-// tidegate.gate_vault. Deleting the row makes the delivery unreadable, also on the log, once WAL archives and backups
-// of the row have expired (ADR 0012).
+// Crypto-shredding of deliveries (ADR 0012): each delivery is encrypted with its own data key, whose only copy is a row
+// of tidegate.gate_vault. Deleting the row makes the delivery unreadable everywhere, including on the log, once backups
+// and WAL archives of the row have expired.
 
 import { z } from 'zod'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
@@ -18,7 +18,7 @@ import { column, primaryKey, table } from '../../infra/postgres/table.ts'
 import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
 
-// Makes autovacuum remove a deleted key in its next round, a minute later by default.
+// Lets the next autovacuum run, by default within a minute, remove a deleted key from disk.
 const immediateVacuum = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 0'
 
 const vault = table(
@@ -31,7 +31,7 @@ const vault = table(
   { storage: immediateVacuum, indexes: ['(created_at)'] },
 )
 
-/** Turns off the key column's statistics, because those would copy keys into another table. */
+/** Disables statistics on the key column, because PostgreSQL would copy sample keys to pg_statistic. */
 export const vaultDdl = `${vault.ddl}alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;\n`
 
 export interface StoreOptions {
@@ -59,9 +59,9 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions) {
   }
 
   return {
-    /** Returns undefined once the key is deleted. ApiError: 503 if no master key of this process decrypts it. */
+    /** Returns undefined once the key is deleted. Throws 503 if this process lacks the master key to decrypt it. */
     find,
-    /** Returns the session's key, creating it if there is none. */
+    /** Returns the session's key, creating it if needed. */
     async ensure(gateSessionId: GateSessionId): Promise<DataKey> {
       const sealed = seal(random(dataKeyBytes), {
         keyring,
@@ -91,7 +91,7 @@ export const bundleSchema = z
   .meta({ id: 'GateDeliveryBundle' })
 export type DeliveryBundle = z.output<typeof bundleSchema>
 
-/** Encrypts the bundle for events and read models. It is unreadable once the data key is deleted. */
+/** Encrypts the bundle, so that deleting the data key makes it unreadable in events and read models. */
 export function sealBundle(
   bundle: DeliveryBundle,
   {
@@ -103,7 +103,7 @@ export function sealBundle(
   return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
 }
 
-/** Returns the delivery that the agent can fetch; undefined if there is none, or its data key is deleted. */
+/** Returns the decrypted delivery; undefined if there is none or its data key is deleted. */
 export async function findBundle(
   vault: Vault,
   { id: gateSessionId, delivery_sealed: sealed }: GateSessionRow,

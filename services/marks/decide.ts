@@ -3,12 +3,11 @@ import { type DecidedEvent, eventAbout } from '../../infra/event-store/decide.ts
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { SessionMark } from '../../projections/sessions/marks.ts'
-import type { Person } from '../../projections/sessions/person.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
+import type { SessionSelector } from '../../projections/sessions/selected-sessions.ts'
 import type { MarkLabel } from '../../schemas/events.ts'
 
-/** Maximum number of sessions per mark. */
-export const maxMarked = 1000
+export const maxSessionsPerMark = 1000
 
 export interface MarkCommand {
   scope: DataScope
@@ -21,11 +20,11 @@ export interface MarkSessions extends MarkCommand {
   label: MarkLabel
   reason: string | null
   /** Sessions to mark; session ids must be distinct. */
-  target: Person
+  target: SessionSelector
 }
 
 export interface MarkState {
-  /** Ids of the target's sessions, at most one more than can be marked. */
+  /** Ids of the target's sessions, at most `maxSessionsPerMark` + 1. */
   sessions: string[]
   /** Newest mark of each session. */
   marks: Map<string, SessionMark | null>
@@ -38,7 +37,7 @@ export interface MarkState {
 export function decideMark({ sessions, marks }: MarkState, command: MarkSessions): DecidedEvent[] {
   validateTarget(sessions, command.target)
   const { markId: mark_id, label, reason, now } = command
-  // A retry uses the time of the first attempt, of which some events may be on the log.
+  // A retry uses the time of the first attempt, because some of its events may be on the log.
   const firstAttempt = [...marks.values()].find((mark) => mark?.id === mark_id)
   const marked_at = firstAttempt?.marked_at ?? now
   const changed = sessions.filter((id) => {
@@ -50,7 +49,7 @@ export function decideMark({ sessions, marks }: MarkState, command: MarkSessions
       ...sessionIdsOf(session_id, command),
       event_id: eventIdOf('marked', mark_id, session_id),
     }
-    return asDecided({ type: 'SessionMarked', data: { ...ids, mark_id, label, reason, marked_at } })
+    return markEvent({ type: 'SessionMarked', data: { ...ids, mark_id, label, reason, marked_at } })
   })
 }
 
@@ -63,14 +62,14 @@ export function decideUnmark(sessions: string[], command: MarkCommand): DecidedE
       ...sessionIdsOf(session_id, command),
       event_id: eventIdOf('unmarked', mark_id, session_id),
     }
-    return asDecided({ type: 'SessionUnmarked', data: { ...ids, mark_id, unmarked_at } })
+    return markEvent({ type: 'SessionUnmarked', data: { ...ids, mark_id, unmarked_at } })
   })
 }
 
 export const noSuchMark = () =>
   new ApiError('request.not_found', { message: 'No mark with this id exists in this environment.' })
 
-function validateTarget(sessions: string[], target: Person): void {
+function validateTarget(sessions: string[], target: SessionSelector): void {
   if ('sessionIds' in target) {
     const existing = new Set(sessions)
     const received = target.sessionIds.find((id) => !existing.has(id))
@@ -80,8 +79,12 @@ function validateTarget(sessions: string[], target: Person): void {
   }
   const name = 'visitorId' in target ? 'visitor_id' : 'client_user_id'
   if (sessions.length === 0) throw invalidField({ name, issue: 'not_found' })
-  if (sessions.length > maxMarked)
-    throw invalidField({ name, issue: 'too_large', expected: `at most ${maxMarked} sessions` })
+  if (sessions.length > maxSessionsPerMark)
+    throw invalidField({
+      name,
+      issue: 'too_large',
+      expected: `at most ${maxSessionsPerMark} sessions`,
+    })
 }
 
 const eventIdOf = (kind: 'marked' | 'unmarked', ...ids: string[]) => derivedId('evt', kind, ...ids)
@@ -90,7 +93,7 @@ function sessionIdsOf(session_id: string, { scope }: MarkCommand) {
   return { session_id, organization_id: scope.organizationId, environment: scope.environment }
 }
 
-function asDecided(
+function markEvent(
   event: Extract<DomainEvent, { type: 'SessionMarked' | 'SessionUnmarked' }>,
 ): DecidedEvent {
   const now = 'marked_at' in event.data ? event.data.marked_at : event.data.unmarked_at

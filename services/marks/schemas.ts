@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { bodyId, timestamp } from '../../infra/http/schemas.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
 import {
   clientUserIdInput,
   markLabel,
   markReason,
 } from '../../projections/sessions/decision-schemas.ts'
-import { iso } from '../../projections/sessions/decision-shape.ts'
-import type { Person } from '../../projections/sessions/person.ts'
+import type { SessionSelector } from '../../projections/sessions/selected-sessions.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
-import { maxMarked } from './decide.ts'
+import { maxSessionsPerMark } from './decide.ts'
 
 const targetNames = ['session_ids', 'visitor_id', 'client_user_id'] as const
 
@@ -16,7 +16,7 @@ const targetBody = z.strictObject({
   session_ids: z
     .array(bodyId('sid'))
     .min(1)
-    .max(maxMarked)
+    .max(maxSessionsPerMark)
     .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
     .optional(),
   visitor_id: bodyId('vid').optional().describe('Visitor whose sessions so far are marked.'),
@@ -33,12 +33,12 @@ export const markBody = targetBody
   })
   .meta({ id: 'MarkRequest', oneOf: targetNames.map((name) => ({ required: [name] })) })
 
-/** Returns the sessions to mark from a validated body. */
+/** Returns the selector of the sessions to mark from a validated body. */
 export function targetOf({
   session_ids,
   visitor_id,
   client_user_id,
-}: z.output<typeof targetBody>): Person {
+}: z.output<typeof targetBody>): SessionSelector {
   if (visitor_id !== undefined) return { visitorId: visitor_id }
   if (client_user_id !== undefined) return { clientUserId: client_user_id }
   return { sessionIds: session_ids ?? [] }

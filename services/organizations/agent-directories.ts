@@ -2,7 +2,7 @@ import type { CallerKind } from '../../infra/access/organization.ts'
 import {
   type CommandDeps,
   type DecidedEvent,
-  type NewEvent,
+  type EventIdAndTime,
   newId,
 } from '../../infra/event-store/decide.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
@@ -22,30 +22,30 @@ interface OrganizationCommand {
   by: CallerKind
 }
 
-/** Trusts the directory, or renames it if it is already trusted. ApiError as `decideDirectoryAddition`. */
+/** Trusts the directory, or renames it if already trusted. Throws the errors of `decideDirectoryAddition`. */
 export function addAgentDirectory(
   deps: Deps,
   { organizationId, ...request }: OrganizationCommand & DirectoryRequest,
 ): Promise<void> {
-  return change(deps, organizationId, (state, event) =>
+  return changeDirectories(deps, organizationId, (state, event) =>
     decideDirectoryAddition(state, { ...request, ...event }),
   )
 }
 
-/** ApiError as `decideDirectoryRemoval`. */
+/** Throws the errors of `decideDirectoryRemoval`. */
 export function removeAgentDirectory(
   deps: Deps,
   { organizationId, ...request }: OrganizationCommand & { domain: string },
 ): Promise<void> {
-  return change(deps, organizationId, (state, event) =>
+  return changeDirectories(deps, organizationId, (state, event) =>
     decideDirectoryRemoval(state, { ...request, ...event }),
   )
 }
 
-async function change(
+async function changeDirectories(
   { decide, clock, ...deps }: Deps,
   organizationId: string,
-  decideChange: (state: DirectoriesState, event: NewEvent) => DecidedEvent[],
+  decideChange: (state: DirectoriesState, event: EventIdAndTime) => DecidedEvent[],
 ): Promise<void> {
   const now = clock()
   const eventId = newId('evt', { ...deps, now })

@@ -50,7 +50,7 @@ const directoryParams = z.object({
   domain: z.string().meta({ pattern: '^[A-Za-z0-9.-]+(:[0-9]+)?$' }),
 })
 
-/** Routes of the directories whose keys an organization trusts to sign agents' requests. */
+/** Adds the routes for key directories, whose keys the organization trusts to sign agents' requests. */
 export function agentDirectoryRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   listRoute(app, options)
   addRoute(app, options)
@@ -66,7 +66,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): v
     summary: 'List trusted agent directories',
     description: `Requires the \`organizations:read\` secret-key scope. Returns all key directories that the organization trusts (at most ${directoryLimits.directories}) on one page, ordered by domain.`,
     params: organizationParams,
-    answers: { 200: list(directorySchema) },
+    responses: { 200: list(directorySchema) },
     async run({ params: { organizationId } }) {
       return listJson(await findAgentDirectories(pool, organizationId))
     },
@@ -87,8 +87,8 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     body: addBody,
     parameterSet: 'agent_directory_add',
     checkValidMembers: validMembersCheck(z.object(addBody.shape).partial(), checkDirectoryFields),
-    answers: { 201: single(directorySchema) },
-    run: (request, { reply, answer }) =>
+    responses: { 201: single(directorySchema) },
+    run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async (command) => {
         const { organizationId } = request.params
         const deps = commandDeps(options, request, command)
@@ -97,7 +97,7 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
         const added = (await findAgentDirectories(pool, organizationId)).find(
           (directory) => directory.domain === domain,
         )
-        return answer({ data: added && directoryJson(added) })
+        return toResponse({ data: added && directoryJson(added) })
       }),
   })
 }
@@ -113,8 +113,8 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     description:
       'Requires the `organizations:update` secret-key scope and a live key. Returns the remaining directories. Earlier decisions are not changed.',
     params: directoryParams,
-    noBody: 'agent_directory_remove',
-    answers: { 200: list(directorySchema) },
+    rejectBodyAs: 'agent_directory_remove',
+    responses: { 200: list(directorySchema) },
     errors: [404],
     async run(request) {
       const { organizationId, domain } = request.params

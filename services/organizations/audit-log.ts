@@ -15,7 +15,7 @@ export interface AuditDeps {
 
 const waitMs = 1000
 
-/** Returns entries newest first. Waits up to a second for the read model to catch up, then reads what it has. */
+/** Returns entries, newest first. Waits up to a second for the read model to catch up. */
 export async function readAuditLog(deps: AuditDeps, query: ListAudit) {
   await withTimeout(waitUntilCaughtUp(deps), waitMs).catch(() => {})
   return listAudit(deps.readPool, query)

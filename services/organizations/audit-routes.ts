@@ -62,21 +62,21 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
       'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and entries that apply to both. Data sent by clients and webhook deliveries are not included.',
     params: organizationParams,
     query: z.object(pageQuery),
-    before: refuseOffset,
-    answers: { 200: list(auditEntrySchema) },
+    beforeValidation: refuseOffset,
+    responses: { 200: list(auditEntrySchema) },
     errors: [404, 422],
     async run(request) {
-      const { organizationId, environment: reader } = auth.scope(request)
+      const { organizationId, environment } = auth.dataScope(request)
       const { limit, cursor } = request.query
       const { rows, pagination } = await loadPage({
         limit,
         cursor,
         cursors,
-        query: { list: 'audit-log', organizationId, environment: reader },
+        query: { list: 'audit-log', organizationId, environment },
         load: (after) =>
           readAuditLog(options, {
             organizationId,
-            reader,
+            callerEnvironment: environment,
             limit,
             after: after && { occurredAt: after.value, id: after.id },
           }),

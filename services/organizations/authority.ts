@@ -16,7 +16,7 @@ export const callerKindOf = (by: KeyCaller): CallerKind => (by === 'operator' ? 
 
 /**
  * Returns the same 404 for an id that is malformed, unknown or another organization's, and for a live key requested by
- * a test key, so that nobody learns which.
+ * a test key, so that callers cannot tell them apart.
  */
 export function noSuchKey(): ApiError {
   return new ApiError('request.not_found', {
@@ -27,13 +27,13 @@ export function noSuchKey(): ApiError {
 const isOutOfReach = (environment: Environment, by: KeyCaller) =>
   by !== 'operator' && by.environment === 'test' && environment === 'live'
 
-/** Returns the key. 404 for a live key if the caller is a test key. */
-export function reachableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
+/** Throws 404 if there is no key, or if it is a live key and the caller a test key. */
+export function requireReachableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
   if (!key || isOutOfReach(key.environment, by)) throw noSuchKey()
   return key
 }
 
-/** 403 for scopes that the caller lacks. Publishable keys have none. */
+/** Throws 403 if the key has scopes that the caller lacks. Publishable keys have none. */
 export function checkGrant(
   { type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>,
   by: KeyCaller,
@@ -41,7 +41,7 @@ export function checkGrant(
   if (by !== 'operator' && type === 'secret') checkScopes(by, scopes ?? [])
 }
 
-/** 422 for a live key if the caller is a test key, then 403 for scopes that it lacks. */
+/** Throws 422 for a live key if the caller is a test key, and 403 for scopes that the caller lacks. */
 export function checkIssue(spec: KeySpec, by: KeyCaller): void {
   if (isOutOfReach(spec.environment, by)) {
     const expected = 'test, as the caller'
@@ -50,10 +50,7 @@ export function checkIssue(spec: KeySpec, by: KeyCaller): void {
   checkGrant(spec, by)
 }
 
-/**
- * Returns the `requester` of `Idempotency.run`: only a key with the same scopes gets the stored response. undefined =
- * all.
- */
+/** Returns `requester` for `Idempotency.run`, which returns a stored response only to keys with the same scopes. */
 export function scopeSetOf({ scopes }: Caller): string | undefined {
   return scopes.includes('*') ? undefined : scopes.toSorted().join(' ')
 }

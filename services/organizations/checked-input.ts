@@ -13,7 +13,7 @@ export function completeOrganizationRequest(request: { name: string; slug: strin
   })
 }
 
-/** 422 naming the invalid fields among those that are present. */
+/** Throws 422 naming the invalid fields among those that are present. */
 export function checkOrganizationFields(
   { name, slug }: { name?: string | undefined; slug?: string | undefined },
   parameterSet: ParameterSet,
@@ -31,7 +31,6 @@ function checkedSlug(slug: string, parameterSet: ParameterSet): string {
   throw invalid({ name: 'slug', issue: 'invalid', expected }, parameterSet)
 }
 
-/** Key as requested. `completeKeyRequest` adds the defaults. */
 export interface KeyRequest {
   name: string
   environment: Environment
@@ -46,17 +45,17 @@ export type KeySpec = Pick<
   'name' | 'type' | 'environment' | 'client_target' | 'allowed_origins' | 'scopes'
 >
 
-const keySet = 'api_key_create'
+const keyCreation = 'api_key_create'
 
 /**
  * Returns the key with defaults: a secret key with the default scopes if only a name is set, a publishable key if there
- * are allowed origins or a client target. 422 naming every invalid field.
+ * are allowed origins or a client target. Throws 422 naming every invalid field.
  */
 export function completeKeyRequest(request: KeyRequest): KeySpec {
   const type = request.type ?? impliedType(request)
   const { name, parts } = checkAll({
     type: () => requireType(request),
-    name: () => checkedName(request.name, { max: inputLimits.keyName, parameterSet: keySet }),
+    name: () => checkedName(request.name, { max: inputLimits.keyName, parameterSet: keyCreation }),
     parts: () => (type === 'publishable' ? publishableParts(request) : secretParts(request)),
   })
   return { name, type, environment: request.environment, ...parts }
@@ -70,7 +69,7 @@ function requireType({ scopes, type }: KeyRequest): void {
   if (!scopes || type) return
   throw invalid(
     { name: 'type', issue: 'required', expected: 'secret, because scopes are given' },
-    keySet,
+    keyCreation,
   )
 }
 
@@ -79,43 +78,43 @@ type KeyParts = Pick<KeySpec, 'client_target' | 'allowed_origins' | 'scopes'>
 function publishableParts(request: KeyRequest): KeyParts {
   const { scopes, client_target = 'browser' } = request
   const { origins } = checkAll({
-    scopes: () => refusePresent(scopes, 'scopes', 'secret keys only'),
-    origins: () => originsOf(request),
+    scopes: () => requireAbsent(scopes, 'scopes', 'secret keys only'),
+    origins: () => validOrigins(request),
   })
   return { scopes: null, client_target, allowed_origins: origins }
 }
 
-function originsOf({
+function validOrigins({
   environment,
   allowed_origins,
   client_target = 'browser',
 }: KeyRequest): string[] {
   if (client_target !== 'browser')
-    refusePresent(allowed_origins, 'allowed_origins', 'browser keys only')
-  return checkedOrigins(allowed_origins ?? [], { environment, parameterSet: keySet })
+    requireAbsent(allowed_origins, 'allowed_origins', 'browser keys only')
+  return checkedOrigins(allowed_origins ?? [], { environment, parameterSet: keyCreation })
 }
 
 function secretParts(request: KeyRequest): KeyParts {
   const { allowed_origins, client_target } = request
   const { scopes } = checkAll({
-    origins: () => refusePresent(allowed_origins, 'allowed_origins', 'publishable keys only'),
-    target: () => refusePresent(client_target, 'client_target', 'publishable keys only'),
-    scopes: () => scopesOf(request),
+    origins: () => requireAbsent(allowed_origins, 'allowed_origins', 'publishable keys only'),
+    target: () => requireAbsent(client_target, 'client_target', 'publishable keys only'),
+    scopes: () => validScopes(request),
   })
   return { client_target: 'browser', allowed_origins: null, scopes }
 }
 
-function scopesOf({ type, scopes }: KeyRequest): string[] {
-  if (scopes) return checkedScopes(scopes, keySet)
+function validScopes({ type, scopes }: KeyRequest): string[] {
+  if (scopes) return checkedScopes(scopes, keyCreation)
   if (type === undefined) return [...defaultScopes]
-  throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, keySet)
+  throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, keyCreation)
 }
 
-function refusePresent(value: unknown, name: string, expected: string): void {
-  if (value !== undefined) throw invalid({ name, issue: 'not_allowed', expected }, keySet)
+function requireAbsent(value: unknown, name: string, expected: string): void {
+  if (value !== undefined) throw invalid({ name, issue: 'not_allowed', expected }, keyCreation)
 }
 
-/** 422 naming the fields that no type of key could have. */
+/** Throws 422 naming the fields that are invalid for every type of key. */
 export function checkKeyFields(
   { name, allowed_origins }: { name?: string | undefined; allowed_origins?: string[] | undefined },
   rule: OriginRule,
@@ -142,7 +141,7 @@ export function checkedOrigins(
     throw invalid({ name: 'allowed_origins', issue: 'too_many', expected }, parameterSet)
   }
   const normalized = checkEach(origins, (text, i) => {
-    const origin = normalOrigin(text, environment)
+    const origin = normalizeOrigin(text, environment)
     if (origin) return origin
     const expected = `an ${environment === 'test' ? 'http or https' : 'https'} origin or https://*.host`
     throw invalid({ name: `allowed_origins.${i}`, issue: 'invalid', expected }, parameterSet)
@@ -172,9 +171,9 @@ export function checkedScopes(scopes: string[], parameterSet: ParameterSet): str
 
 /**
  * Returns an allowed origin as it is stored: lower case, punycode, no default port, no trailing slash. Live keys allow
- * `https://host[:port]` and `https://*.host`; test keys also any exact http origin. undefined for anything else.
+ * `https://host[:port]` and `https://*.host`; test keys also allow exact http origins. Returns undefined for others.
  */
-export function normalOrigin(text: string, environment: Environment): string | undefined {
+export function normalizeOrigin(text: string, environment: Environment): string | undefined {
   const wildcard = /^https:\/\/\*\.([^:]+)$/i.exec(text)
   if (wildcard?.[1]) {
     const host = exactOrigin(`https://${wildcard[1]}`)

@@ -26,7 +26,7 @@ import {
   type KeyMaterial,
   type KeyState,
 } from './decide-key.ts'
-import { type ChangeName, decideOrganizationCreation } from './decide-organization.ts'
+import { type ChangeIdentity, decideOrganizationCreation } from './decide-organization.ts'
 
 /** Returns the event stream of an organization. Its lock serializes the organization's commands. */
 export function organizationStream(organizationId: string) {
@@ -40,7 +40,7 @@ export function organizationStream(organizationId: string) {
 
 type OrganizationDeps = Omit<CommandDeps, 'keyring'>
 
-/** ApiError: 409 slug taken, 422 invalid name or slug. */
+/** Throws 409 if the slug is taken, 422 if the name or slug is invalid. */
 export async function createOrganization(
   { decide, clock, ...deps }: OrganizationDeps,
   request: { name: string; slug: string },
@@ -51,7 +51,7 @@ export async function createOrganization(
   await decide({
     ...organizationStream(organizationId),
     locks: [`organization-slug:${slug}`],
-    // The organization that has the slug may be in any partition.
+    // Another organization with the slug may be in any partition.
     reads: 'topic',
     load: async (tx) => ({ takenBy: (await findOrganizationBySlug(tx, slug))?.id }),
     decide: (state) => decideOrganizationCreation(state, { organizationId, name, slug, now }),
@@ -59,11 +59,14 @@ export async function createOrganization(
   return { organizationId }
 }
 
-/** ApiError as `decideChange`. */
+/** Throws the errors of `decideChange`. */
 export async function changeOrganization(
   { decide, clock, ...deps }: OrganizationDeps,
   organizationId: string,
-  decideChange: (organization: OrganizationRow | undefined, change: ChangeName) => DecidedEvent[],
+  decideChange: (
+    organization: OrganizationRow | undefined,
+    change: ChangeIdentity,
+  ) => DecidedEvent[],
 ): Promise<void> {
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
@@ -86,7 +89,8 @@ export interface KeyPath {
 }
 
 /**
- * ApiError: 404 no such organization, 403 not active or a scope that `by` lacks, 409 too many keys, 422 invalid fields.
+ * Throws 404 if the organization does not exist, 403 if it is not active or the caller lacks a scope, 409 if it has too
+ * many keys, 422 for invalid fields.
  */
 export async function issueApiKey(
   deps: CommandDeps,
@@ -123,8 +127,8 @@ export function generateKey(
 }
 
 /**
- * ApiError: 404 no such key or revoked, 403 organization not active (when `by` its key) or a scope that `by` lacks, 422
- * invalid fields.
+ * Throws 404 if the key does not exist or is revoked, 403 if the caller lacks a scope or is a key of an inactive
+ * organization, 422 for invalid fields.
  */
 export async function updateApiKey(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
@@ -139,7 +143,10 @@ export async function updateApiKey(
   })
 }
 
-/** Has no effect on a revoked key. ApiError: 404 no such key, 403 organization not active (when `by` its key). */
+/**
+ * Does nothing if the key is already revoked. Throws 404 if it does not exist, 403 if the caller is a key of an
+ * inactive organization.
+ */
 export async function revokeApiKey(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, keyId, by }: KeyPath & { by: KeyCaller },
@@ -159,10 +166,7 @@ async function loadKey(tx: Tx, { organizationId, keyId }: KeyPath): Promise<KeyS
   }
 }
 
-/**
- * Issues a replacement; the old key works for another 24 hours. ApiError: 404 no such key or revoked, 409 already
- * rotating or too many secret keys, 403 organization not active or a scope that `by` lacks.
- */
+/** Issues a replacement; the old key works for another 24 hours. Throws the errors of `decideKeyRotation`. */
 export async function rotateApiKey(
   { pool, ...deps }: CommandDeps & { pool: Db },
   { organizationId, keyId, by }: KeyPath & { by: KeyCaller },
@@ -189,8 +193,8 @@ export async function rotateApiKey(
   return { keyId: replacementId, revealedKey }
 }
 
-/** Revokes the key if its grace period is over. Returns false if it was not. */
-export async function endGrace(
+/** Revokes the key if its grace period is over. Returns false if it is not. */
+export async function revokeAfterGracePeriod(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, keyId }: KeyPath,
 ): Promise<boolean> {

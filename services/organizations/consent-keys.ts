@@ -1,5 +1,5 @@
-// Keys of Gate's consent pages. They belong to an organization of the server's own, so that each page is scored like a
-// customer's. Keys are issued on first use, and replaced when they are revoked or the master key changes.
+// Keys of Gate's consent pages. They belong to an organization of the server itself, so that the pages are scored like
+// customers' pages. Keys are issued on first use, and replaced when they are revoked or the master key changes.
 
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
@@ -30,48 +30,49 @@ export interface ConsentKeysOptions {
 
 type ConsentDeps = Omit<ConsentKeysOptions, 'decideAs'> & { decide: Decide }
 
-const zeros: Random = (size) => Buffer.alloc(size)
+const zeroBytes: Random = (size) => Buffer.alloc(size)
 // The same id in every installation. No other organization can get it.
-const organizationId = timeOrderedId('org', 0, zeros)
+const organizationId = timeOrderedId('org', 0, zeroBytes)
 /** Organization of the server itself, which the sessions of consent pages belong to. */
-export const ownOrganizationId: string = organizationId
+export const serverOrganizationId: string = organizationId
 const slug = 'tidegate-consent'
-/** Returns true for a consent page's key, which is public and whose origin a program can forge. */
+/** Returns true for a consent page's key. It is public, and a program can forge its origin. */
 export function isConsentPageKey({ organizationId: owner, type }: Principal): boolean {
   return owner === organizationId && type === 'publishable'
 }
 
-// As long as a verified API key is cached elsewhere.
+// Same as the cache of verified API keys.
 const cacheMs = 15_000
 // Limits the origins of one installation, including those of servers that no longer run.
 const maxOrigins = 10
 
 /**
- * Returns two cached readers of the keys. The publishable key is bound to the page's origin, so a phishing page cannot
- * make proofs for other people's signups. Both reject with 503 while the organization is not active.
+ * Returns cached readers of the keys, which issue missing keys. The publishable key is bound to the page's origin, so a
+ * phishing page cannot make proofs for other people's signups. Both reject with 503 while the organization is not
+ * active.
  */
 export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
   const options = { ...rest, decide: decideAs({ type: 'service', id: 'consent-keys' }) }
   const { origin, protocol } = new URL(options.publicUrl)
-  // Only test keys can be bound to an http origin, which a local server has.
+  // A local server has an http origin, which only test keys can be bound to.
   const environment: Environment = protocol === 'https:' ? 'live' : 'test'
   return {
     publishableKey: cachedFor(
       cacheMs,
-      () => publishableKey(options, { origin, environment }),
+      () => ensurePublishableKey(options, { origin, environment }),
       options.clock,
     ),
-    secretHashes: cachedFor(cacheMs, () => secretHashes(options, environment), options.clock),
+    secretHashes: cachedFor(cacheMs, () => ensureSecretHashes(options, environment), options.clock),
   }
 }
 
 // Each origin has its own key, because servers on the same database can have different public URLs.
-async function publishableKey(
+async function ensurePublishableKey(
   options: ConsentDeps,
   page: { origin: string; environment: Environment },
 ): Promise<string> {
   // The page's sealed tokens need a secret key that can decrypt them.
-  await secretHashes(options, page.environment)
+  await ensureSecretHashes(options, page.environment)
   const allowed_origins = [page.origin]
   const keys = await activePublishableKeys(options.pool, organizationId, page.environment)
   const current = keys.find(
@@ -86,7 +87,7 @@ async function publishableKey(
     type: 'publishable',
     by: 'operator',
   })
-  // Revokes keys of the oldest origins. A server that still uses one issues a new key when it needs it.
+  // Revokes keys of the oldest origins. A server that still needs one issues a new key.
   for (const { id: keyId } of keys.slice(maxOrigins - 1))
     await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
   return revealedKey
@@ -99,7 +100,10 @@ function isCurrentKey({ display_key, lookup_hash }: ApiKeyRow, keyring: Keyring)
   )
 }
 
-async function secretHashes(options: ConsentDeps, environment: Environment): Promise<string[]> {
+async function ensureSecretHashes(
+  options: ConsentDeps,
+  environment: Environment,
+): Promise<string[]> {
   const { pool, keyring, clock } = options
   await ensureOrganization(options)
   const find = async (by: Keyring) =>
@@ -113,14 +117,14 @@ async function secretHashes(options: ConsentDeps, environment: Environment): Pro
   return find(keyring)
 }
 
-// Creates the organization. 503 if an operator suspended it, which turns off consent pages and approvals.
+// Creates the organization if missing. Throws 503 if an operator suspended it, which turns off consent and approvals.
 async function ensureOrganization(options: ConsentDeps): Promise<void> {
   const organization = await findOrganization(options.pool, organizationId)
   if (organization?.status === 'active') return
   if (organization)
     throw new ApiError('service.unavailable', { message: 'Gate is switched off on this server.' })
   const name = 'Tidegate consent pages'
-  const deps = { ...options, random: zeros, idTime: 0 }
+  const deps = { ...options, random: zeroBytes, idTime: 0 }
   try {
     await createOrganization(deps, { name, slug })
   } catch (error) {

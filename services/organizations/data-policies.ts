@@ -7,7 +7,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { organizationStream } from './commands.ts'
 import { type DataPolicyChanges, decideDataPolicy, decideExpiration } from './decide-data-policy.ts'
 
-/** Returns the event stream of an organization's policies, under the lock of its other commands. */
+/** Returns the event stream of an organization's policies. It shares the lock of the organization's other commands. */
 export function policyStreamOf(organizationId: string) {
   const { topic, projection, key, locks } = organizationStream(organizationId)
   const alsoReads = [{ projection, topic, key }]
@@ -15,7 +15,7 @@ export function policyStreamOf(organizationId: string) {
   return { topic: policies, projection: 'policies', key, locks, alsoReads }
 }
 
-/** ApiError: 404 no such organization, 422 days out of bounds or unknown facts. */
+/** Throws 404 if the organization does not exist, 422 if days are out of bounds or facts are unknown. */
 export async function setDataPolicy(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
   { organizationId, changes }: { organizationId: string; changes: DataPolicyChanges },
@@ -32,10 +32,8 @@ export async function setDataPolicy(
   })
 }
 
-/**
- * Records the expiry of the organization's data up to now. Returns false if nothing has expired since the last time.
- */
-export async function expireData(
+/** Records that the organization's data expired up to now. Returns false if nothing expired since the last time. */
+export async function recordOrganizationDataExpiry(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, days }: { organizationId: string; days: RetentionDays },
 ): Promise<boolean> {

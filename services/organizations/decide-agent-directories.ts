@@ -1,7 +1,11 @@
-import { type CallerKind, organizationFor } from '../../infra/access/organization.ts'
+import { type CallerKind, requireUsableOrganization } from '../../infra/access/organization.ts'
 import { checkAll, checkPresent } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent, type NewEvent } from '../../infra/event-store/decide.ts'
+import {
+  type DecidedEvent,
+  decidedEvent,
+  type EventIdAndTime,
+} from '../../infra/event-store/decide.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { agentDomain } from '../../infra/wire/web-bot-auth/fields.ts'
 import type { OrganizationRow } from '../../projections/organizations/tables.ts'
@@ -23,7 +27,7 @@ export const directoryLimits = { name: 100, directories: 100 } as const
 
 const parameterSet = 'agent_directory_add'
 
-/** Returns the directory as it is stored. 422 naming each invalid field. */
+/** Returns the directory as it is stored. Throws 422 naming each invalid field. */
 export function checkedDirectory({ domain, name = null }: DirectoryRequest) {
   return checkAll({
     domain: () => checkedDomain(domain),
@@ -31,7 +35,7 @@ export function checkedDirectory({ domain, name = null }: DirectoryRequest) {
   })
 }
 
-/** 422 naming the invalid fields among those that are present. */
+/** Throws 422 naming the invalid fields among those that are present. */
 export function checkDirectoryFields({
   domain,
   name,
@@ -54,12 +58,15 @@ function checkedDomain(text: string): string {
   throw invalid({ name: 'domain', issue: 'invalid', expected }, parameterSet)
 }
 
-/** ApiError: 404 no such organization, 403 not active (when `by` its key), 422 invalid fields, 409 too many. */
+/**
+ * Throws 404 if the organization does not exist, 403 if it is not active and the caller is its key, 422 for invalid
+ * fields, and 409 if it already has the maximum number of directories.
+ */
 export function decideDirectoryAddition(
   { organization, directories }: DirectoriesState,
-  { by, eventId, now, ...request }: DirectoryRequest & NewEvent & { by: CallerKind },
+  { by, eventId, now, ...request }: DirectoryRequest & EventIdAndTime & { by: CallerKind },
 ): DecidedEvent[] {
-  const { id: organization_id } = organizationFor(organization, by)
+  const { id: organization_id } = requireUsableOrganization(organization, by)
   const { domain, name } = checkedDirectory(request)
   const current = directories.find((directory) => directory.domain === domain)
   if (current?.name === name) return []
@@ -74,12 +81,15 @@ function tooMany(): ApiError {
   return new ApiError('request.conflict', { message })
 }
 
-/** ApiError: 404 no such organization or directory, 403 not active (when `by` its key). */
+/**
+ * Throws 404 if the organization or directory does not exist, 403 if the organization is not active and the caller is
+ * its key.
+ */
 export function decideDirectoryRemoval(
   { organization, directories }: DirectoriesState,
-  { by, domain: text, eventId, now }: { domain: string; by: CallerKind } & NewEvent,
+  { by, domain: text, eventId, now }: { domain: string; by: CallerKind } & EventIdAndTime,
 ): DecidedEvent[] {
-  const { id: organization_id } = organizationFor(organization, by)
+  const { id: organization_id } = requireUsableOrganization(organization, by)
   const domain = agentDomain(text)
   if (domain === undefined || !directories.some((directory) => directory.domain === domain))
     throw new ApiError('request.not_found', {

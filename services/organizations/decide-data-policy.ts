@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { organizationFor } from '../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../infra/access/organization.ts'
 import { checkAll } from '../../infra/errors/check-all.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { invalid } from '../../infra/http/checked-fields.ts'
@@ -17,7 +17,7 @@ export type DataPolicyChanges = {
   [K in keyof Omit<DataPolicyRow, 'organization_id' | 'changed_at'>]?: DataPolicyRow[K] | undefined
 }
 
-export const noDataPolicy = {
+export const defaultDataPolicy = {
   session_days: null,
   decision_days: null,
   visitor_days: null,
@@ -29,9 +29,9 @@ export const noDataPolicy = {
 }
 
 const maxDays = 36_500
-// Minimum of sessions and visitors: a session can last a day, and its late data would be lost if it had expired by
-// then. Minimum of decisions: only the newest is needed, and it is kept for at least a day. Minimum of webhooks:
-// deliveries are retried for more than three days; maximum: nothing older than a month is redelivered.
+// Sessions and visitors: at least two days, because a session can last a day and its late data must not be lost.
+// Decisions: a day is enough, because only the newest is needed. Webhooks: deliveries are retried for more than three
+// days, and nothing older than a month is redelivered.
 const bounds: Record<keyof RetentionDays, [min: number, max: number]> = {
   session_days: [2, maxDays],
   decision_days: [1, maxDays],
@@ -39,7 +39,10 @@ const bounds: Record<keyof RetentionDays, [min: number, max: number]> = {
   webhook_days: [7, 30],
 }
 
-/** No event if nothing changes. ApiError: 404 no such organization, 422 days out of bounds or unknown facts. */
+/**
+ * Returns no event if nothing changes. Throws 404 if the organization does not exist, 422 if days are out of bounds or
+ * facts are unknown.
+ */
 export function decideDataPolicy(
   {
     organization,
@@ -47,8 +50,8 @@ export function decideDataPolicy(
   }: { organization: OrganizationRow | undefined; policy: DataPolicyRow | undefined },
   { changes, eventId, now }: { changes: DataPolicyChanges; eventId: string; now: number },
 ): DecidedEvent[] {
-  const { id: organizationId } = organizationFor(organization, 'operator')
-  const current = policy ?? noDataPolicy
+  const { id: organizationId } = requireUsableOrganization(organization, 'operator')
+  const current = policy ?? defaultDataPolicy
   const { shortens_addresses = current.shortens_addresses } = changes
   const { allows_minimal_mode = current.allows_minimal_mode } = changes
   const { facts_topic = current.facts_topic } = changes
@@ -64,7 +67,7 @@ export function decideDataPolicy(
     allows_minimal_mode,
     facts_topic,
   }
-  const names = Object.keys(noDataPolicy) as (keyof typeof noDataPolicy)[]
+  const names = Object.keys(defaultDataPolicy) as (keyof typeof defaultDataPolicy)[]
   if (names.every((name) => isDeepStrictEqual(next[name], current[name]))) return []
   const data = { organization_id: organizationId, ...next, changed_at: now }
   const about = { organizationId, environment: null, eventId, now }
@@ -99,11 +102,11 @@ function checkedFacts(
 }
 
 const dayMs = 24 * 60 * 60 * 1000
-// Delays the expiry of decisions: a session's last decision comes shortly after its 24 hours, and the one before must
+// Delays the expiry of decisions. A session's last decision comes shortly after its 24 hours, and the previous one must
 // not have expired by then, because a rebuild would have both.
-const lastDecisionMs = 60 * 60 * 1000
+const decisionGraceMs = 60 * 60 * 1000
 
-/** Returns the retention in days: the organization's setting, or else the operator's. 0 = forever. */
+/** Returns the retention in days: the organization's setting, or else the operator's default. 0: forever. */
 export function retentionOf(
   policy: RetentionDays | null | undefined,
   defaults: RetentionDays,
@@ -118,36 +121,35 @@ export function retentionOf(
 
 type Expiration = Omit<DataExpirationRow, 'organization_id' | 'expired_at'>
 
-// Returns the times before which data has expired, at UTC midnights. They never move back, even if retention is
-// extended.
-function expirationOf(
+// Returns the UTC midnights before which data has expired. They never move back, even if retention is extended.
+function expiryCutoffs(
   days: RetentionDays,
   current: Expiration | null | undefined,
   now: number,
 ): Expiration {
-  const before = (count: number | null, at = now) =>
+  const cutoff = (count: number | null, at = now) =>
     count ? at - (at % dayMs) - count * dayMs : null
-  const sessions_before = latest(current?.sessions_before, before(days.session_days))
-  const decisions_before = before(days.decision_days, now - lastDecisionMs)
+  const sessions_before = latest(current?.sessions_before, cutoff(days.session_days))
+  const decisions_before = cutoff(days.decision_days, now - decisionGraceMs)
   return {
     sessions_before,
     decisions_before: latest(current?.decisions_before, decisions_before, sessions_before),
-    visitors_before: latest(current?.visitors_before, before(days.visitor_days)),
-    webhooks_before: latest(current?.webhooks_before, before(days.webhook_days)),
+    visitors_before: latest(current?.visitors_before, cutoff(days.visitor_days)),
+    webhooks_before: latest(current?.webhooks_before, cutoff(days.webhook_days)),
   }
 }
 
 function latest(...times: (number | null | undefined)[]): number | null {
-  const set = times.filter((time) => typeof time === 'number')
-  return set.length === 0 ? null : Math.max(...set)
+  const present = times.filter((time) => typeof time === 'number')
+  return present.length === 0 ? null : Math.max(...present)
 }
 
-/** No event if nothing has expired since the last one. */
+/** Returns no event if nothing has expired since the last one. */
 export function decideExpiration(
   current: DataExpirationRow | null | undefined,
   { organizationId, days, now }: { organizationId: string; days: RetentionDays; now: number },
 ): DecidedEvent[] {
-  const expiration = expirationOf(days, current, now)
+  const expiration = expiryCutoffs(days, current, now)
   const names = Object.keys(expiration) as (keyof Expiration)[]
   if (names.every((name) => (current?.[name] ?? null) === expiration[name])) return []
   const data = { organization_id: organizationId, ...expiration, expired_at: now }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { organizationFor } from '../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../infra/access/organization.ts'
 import { checkEach } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { type DecidedEvent, decidedEvent, eventAbout } from '../../infra/event-store/decide.ts'
@@ -15,7 +15,7 @@ import {
   checkIssue,
   type KeyCaller,
   noSuchKey,
-  reachableKey,
+  requireReachableKey,
 } from './authority.ts'
 import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
 
@@ -24,16 +24,14 @@ export interface KeyState {
   key: ApiKeyRow | undefined
 }
 
-/**
- * Returns the key. 404 unless it is in use and within the caller's reach, 403 if it has scopes that the caller lacks.
- */
-export function changeableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
-  const inUse = keyInUse(reachableKey(key, by))
+/** Throws 404 unless the key is in use and the caller can reach it, 403 if it has scopes that the caller lacks. */
+export function requireChangeableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyRow {
+  const inUse = requireKeyInUse(requireReachableKey(key, by))
   checkGrant(inUse, by)
   return inUse
 }
 
-function keyInUse(key: ApiKeyRow): ApiKeyRow {
+function requireKeyInUse(key: ApiKeyRow): ApiKeyRow {
   if (key.status === 'revoked') throw noSuchKey()
   return key
 }
@@ -61,30 +59,31 @@ interface CountedState {
 }
 
 const maxActiveKeys = 100
-// Every secret key is a recipient of sealed tokens, which have at most this many.
+// Every secret key is a recipient of sealed tokens, which have at most 256 recipients.
 const maxSecretKeys = 256
 
 /**
- * 404 no such organization, 403 not active, 409 too many keys; 422 and 403 for an environment or scopes that the caller
- * cannot grant. A repeated command finds its key in `existing` and makes no event.
+ * Throws 404 if the organization does not exist, 403 if it is not active, 409 if it has too many keys, and 422 or 403
+ * for an environment or scopes that the caller cannot grant. Returns no event if `existing` has the key of a repeated
+ * command.
  */
 export function decideKeyIssue(
   { organization, counts, existing }: CountedState,
   command: IssueApiKey,
 ): DecidedEvent[] {
   // Applies to operators, too: keys of an inactive organization don't work.
-  organizationFor(organization, 'key')
+  requireUsableOrganization(organization, 'key')
   checkIssue(command.spec, command.by)
   if (existing) return []
   if (counts.active >= maxActiveKeys) {
     const limit = `An organization can have ${maxActiveKeys} active keys`
     throw tooMany(limit, 'revoke an unused key')
   }
-  refuseManySecretKeys(counts, command.spec)
-  return [issued(command, null)]
+  requireBelowSecretKeyLimit(counts, command.spec)
+  return [issuedEvent(command, null)]
 }
 
-function refuseManySecretKeys(
+function requireBelowSecretKeyLimit(
   { secret }: KeyCounts,
   { type, environment }: { type: ApiKeyIssued['type']; environment: Environment },
 ): void {
@@ -100,7 +99,7 @@ function tooMany(limit: string, remedy: string): ApiError {
   return new ApiError('request.conflict', { message, details: { next_action: 'contact_support' } })
 }
 
-function issued(
+function issuedEvent(
   { organizationId, keyId, spec, material, now }: Omit<IssueApiKey, 'by'>,
   replaces_key_id: string | null,
 ): DecidedEvent {
@@ -126,27 +125,27 @@ interface RotateApiKey {
   now: number
 }
 
-export const graceMs = 24 * 60 * 60 * 1000
+export const rotationGraceMs = 24 * 60 * 60 * 1000
 
 /**
- * Issues a replacement that differs only in its material. 404 no such key or revoked, 409 already rotating or too many
- * secret keys, 403 organization not active or scopes that the caller lacks. A repeated command adds only the events
- * that the first attempt did not write.
+ * Issues a replacement that differs only in its material. Throws 404 if the key does not exist or is revoked, 409 if it
+ * is already rotating or there are too many secret keys, 403 if the organization is not active or the caller lacks
+ * scopes. A repeated command returns only the events that the first attempt did not write.
  */
 export function decideKeyRotation(
   state: KeyState & CountedState,
   command: RotateApiKey,
 ): DecidedEvent[] {
-  organizationFor(state.organization, 'key')
-  const key = reachableKey(state.key, command.by)
-  if (!state.existing) keyInUse(key)
+  requireUsableOrganization(state.organization, 'key')
+  const key = requireReachableKey(state.key, command.by)
+  if (!state.existing) requireKeyInUse(key)
   checkGrant(key, command.by)
-  if (state.existing) return key.status === 'active' ? [rotated(key, command)] : []
+  if (state.existing) return key.status === 'active' ? [rotatedEvent(key, command)] : []
   if (key.status === 'rotating') {
     throw new ApiError('request.conflict', { message: 'The API key is already being rotated.' })
   }
-  refuseManySecretKeys(state.counts, key)
-  return [issued(replacementOf(key, command), key.id), rotated(key, command)]
+  requireBelowSecretKeyLimit(state.counts, key)
+  return [issuedEvent(replacementOf(key, command), key.id), rotatedEvent(key, command)]
 }
 
 function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateApiKey) {
@@ -155,8 +154,8 @@ function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateA
   return { organizationId: key.organization_id, keyId: replacementId, spec, material, now }
 }
 
-function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedEvent {
-  const times = { rotated_at: now, grace_expires_at: now + graceMs }
+function rotatedEvent(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedEvent {
+  const times = { rotated_at: now, grace_expires_at: now + rotationGraceMs }
   const data = { ...idsOf(key), replacement_key_id: replacementId, ...times }
   return eventAbout(
     key,
@@ -165,26 +164,26 @@ function rotated(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedE
   )
 }
 
-/** Revokes the key whatever its scopes, so that a leaked key can be revoked with any key at hand. */
+/** Revokes the key regardless of its scopes, so that any key at hand can revoke a leaked one. */
 export function decideKeyRevocation(
   { organization, key: row }: KeyState,
   { by, now }: { by: KeyCaller; now: number },
 ): DecidedEvent[] {
-  organizationFor(organization, callerKindOf(by))
-  const key = reachableKey(row, by)
+  requireUsableOrganization(organization, callerKindOf(by))
+  const key = requireReachableKey(row, by)
   return key.status === 'revoked'
     ? []
-    : [revoked(key, { reason: 'requested', revoked_at: now, now })]
+    : [revokedEvent(key, { reason: 'requested', revoked_at: now, now })]
 }
 
-/** Revokes a rotating key whose grace period is over, with the end of that period as the time of revocation. */
+/** Revokes a rotating key after its grace period, with the end of that period as the time of revocation. */
 export function decideGraceEnd(key: ApiKeyRow | undefined, now: number): DecidedEvent[] {
   if (key?.status !== 'rotating' || key.grace_expires_at === null || key.grace_expires_at > now)
     return []
-  return [revoked(key, { reason: 'grace_ended', revoked_at: key.grace_expires_at, now })]
+  return [revokedEvent(key, { reason: 'grace_ended', revoked_at: key.grace_expires_at, now })]
 }
 
-function revoked(
+function revokedEvent(
   key: ApiKeyRow,
   { now, ...revocation }: Pick<ApiKeyRevoked, 'reason' | 'revoked_at'> & { now: number },
 ): DecidedEvent {
@@ -208,19 +207,19 @@ interface UpdateApiKey extends KeyChanges {
   now: number
 }
 
-const updateSet = 'api_key_update'
+const updateParameterSet = 'api_key_update'
 
 /**
- * Makes one event each for a changed name, origins and scopes. ApiError: 404 no such key, or revoked; 403 organization
- * not active, or the caller lacks a scope; 422 naming the invalid fields.
+ * Returns one event for each of name, origins and scopes that changes. Throws 404 if the key does not exist or is
+ * revoked, 403 if the organization is not active or the caller lacks a scope, 422 naming the invalid fields.
  */
 export function decideKeyUpdate(
   { organization, key }: KeyState,
   command: UpdateApiKey,
 ): DecidedEvent[] {
   const { by, changeId, now } = command
-  organizationFor(organization, callerKindOf(by))
-  const current = changeableKey(key, by)
+  requireUsableOrganization(organization, callerKindOf(by))
+  const current = requireChangeableKey(key, by)
   const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) =>
     change(current, command),
   )
@@ -233,7 +232,7 @@ export function decideKeyUpdate(
 
 function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEvent[] {
   if (text === undefined) return []
-  const name = checkedName(text, { max: inputLimits.keyName, parameterSet: updateSet })
+  const name = checkedName(text, { max: inputLimits.keyName, parameterSet: updateParameterSet })
   return name === key.name
     ? []
     : [{ type: 'ApiKeyRenamed', data: { ...idsOf(key), name, renamed_at: now } }]
@@ -246,10 +245,10 @@ function changeOrigins(
   if (!origins) return []
   if (key.type === 'secret' || key.client_target !== 'browser') {
     const expected = 'publishable browser keys only'
-    throw invalid({ name: 'allowed_origins', issue: 'not_allowed', expected }, updateSet)
+    throw invalid({ name: 'allowed_origins', issue: 'not_allowed', expected }, updateParameterSet)
   }
   const { environment } = key
-  const allowed_origins = checkedOrigins(origins, { environment, parameterSet: updateSet })
+  const allowed_origins = checkedOrigins(origins, { environment, parameterSet: updateParameterSet })
   if (isDeepStrictEqual(allowed_origins, key.allowed_origins)) return []
   return [
     { type: 'ApiKeyOriginsChanged', data: { ...idsOf(key), allowed_origins, changed_at: now } },
@@ -259,9 +258,12 @@ function changeOrigins(
 function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {
   if (!command.scopes) return []
   if (key.type === 'publishable') {
-    throw invalid({ name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' }, updateSet)
+    throw invalid(
+      { name: 'scopes', issue: 'not_allowed', expected: 'secret keys only' },
+      updateParameterSet,
+    )
   }
-  const scopes = checkedScopes(command.scopes, updateSet)
+  const scopes = checkedScopes(command.scopes, updateParameterSet)
   checkGrant({ type: key.type, scopes }, command.by)
   if (isDeepStrictEqual(scopes, key.scopes)) return []
   return [{ type: 'ApiKeyScopesChanged', data: { ...idsOf(key), scopes, changed_at: command.now } }]

@@ -1,7 +1,11 @@
-import { type CallerKind, organizationFor } from '../../infra/access/organization.ts'
+import { type CallerKind, requireUsableOrganization } from '../../infra/access/organization.ts'
 import { checkAll } from '../../infra/errors/check-all.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
-import { type DecidedEvent, eventAbout, type NewEvent } from '../../infra/event-store/decide.ts'
+import {
+  type DecidedEvent,
+  type EventIdAndTime,
+  eventAbout,
+} from '../../infra/event-store/decide.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
@@ -17,7 +21,7 @@ export interface CreateOrganization {
   now: number
 }
 
-/** 409 if another organization has the slug. A repeated command finds its organization and makes no event. */
+/** Throws 409 if another organization has the slug. Returns no event if the command is a repeat. */
 export function decideOrganizationCreation(
   { takenBy }: { takenBy: string | undefined },
   { organizationId, name, slug, now }: CreateOrganization,
@@ -42,30 +46,36 @@ export function decideOrganizationCreation(
 function aboutOrganization(
   organizationId: string,
   event: DomainEvent,
-  name: NewEvent,
+  name: EventIdAndTime,
 ): DecidedEvent {
   return eventAbout({ organization_id: organizationId, environment: null }, event, name)
 }
 
-/** Identity of a change. A repeated command has the same `changeId`, from which event ids are derived. */
-export interface ChangeName {
+/** Identifies a change. A repeated command has the same `changeId`, from which event ids are derived. */
+export interface ChangeIdentity {
   changeId: string
   now: number
 }
 
-interface UpdateOrganization extends ChangeName {
+interface UpdateOrganization extends ChangeIdentity {
   by: CallerKind
   name?: string | undefined
   status?: OrganizationStatus | undefined
 }
 
-/** 404 no such organization, 403 not active (when `by` its key), 422 invalid name. */
+/**
+ * Throws 404 if the organization does not exist, 403 if it is not active and the caller is its key, 422 for an invalid
+ * name.
+ */
 export function decideOrganizationUpdate(
   state: OrganizationRow | undefined,
   { by, changeId, now, name, status }: UpdateOrganization,
 ): DecidedEvent[] {
-  const organization = organizationFor(state, by)
-  const events = [...rename(organization, name, now), ...changeStatus(organization, status, now)]
+  const organization = requireUsableOrganization(state, by)
+  const events = [
+    ...changeName(organization, name, now),
+    ...changeStatus(organization, status, now),
+  ]
   return events.map((event) =>
     aboutOrganization(organization.id, event, {
       eventId: derivedId('evt', changeId, event.type),
@@ -74,7 +84,7 @@ export function decideOrganizationUpdate(
   )
 }
 
-function rename(
+function changeName(
   { id, ...current }: OrganizationRow,
   text: string | undefined,
   now: number,
@@ -104,13 +114,13 @@ function changeStatus(
   }
 }
 
-// The most expensive request of a secret key has ten IP rotation items, so a lower limit would never admit it.
+// A request with ten IP rotation items costs 10 units, so a lower limit would never admit it.
 const minLimits = { secret_limit: 10, publishable_limit: 1 }
 const maxLimit = 1_000_000_000
 
 /**
- * Changes the rate limits, in units per minute, of all secret and of all publishable keys together. null = the server's
- * default, undefined = unchanged.
+ * Changes the rate limits of the organization's secret keys together and its publishable keys together, in units per
+ * minute. null: the server's default; undefined: unchanged.
  */
 export function decideLimits(
   state: OrganizationRow | undefined,
@@ -118,9 +128,9 @@ export function decideLimits(
     changeId,
     now,
     ...limits
-  }: ChangeName & { [Name in keyof typeof minLimits]?: number | null | undefined },
+  }: ChangeIdentity & { [Name in keyof typeof minLimits]?: number | null | undefined },
 ): DecidedEvent[] {
-  const organization = organizationFor(state, 'operator')
+  const organization = requireUsableOrganization(state, 'operator')
   const limitOf = (name: keyof typeof minLimits) =>
     limits[name] === undefined ? organization[name] : checkedLimit(limits[name], name)
   const { secret_limit, publishable_limit } = checkAll({
@@ -163,9 +173,12 @@ export function decideCapability(
     enabled,
     changeId: eventId,
     now,
-  }: ChangeName & { capability: string; enabled: boolean },
+  }: ChangeIdentity & { capability: string; enabled: boolean },
 ): DecidedEvent[] {
-  const { id: organization_id, capabilities: current } = organizationFor(state, 'operator')
+  const { id: organization_id, capabilities: current } = requireUsableOrganization(
+    state,
+    'operator',
+  )
   if (!capabilities.some((name) => name === capability)) {
     const field = {
       name: 'capability',

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { lastUsedAt } from '../../infra/access/key-usage.ts'
+import { loadLastUses } from '../../infra/access/key-usage.ts'
 import { unavailable } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
@@ -20,7 +20,7 @@ import {
   rotateApiKey,
   updateApiKey,
 } from './commands.ts'
-import { changeableKey } from './decide-key.ts'
+import { requireChangeableKey } from './decide-key.ts'
 import {
   apiKeyJson,
   apiKeySchema,
@@ -57,11 +57,11 @@ function listRoute(app: FastifyInstance, { pool, auth, keyring }: CommandRouteOp
       'Requires the `api_keys:read` secret-key scope. Returns the keys of both environments, newest first, including revoked ones.',
     params: organizationParams,
     query: z.object(pageQuery),
-    before: refuseOffset,
-    answers: { 200: list(apiKeySchema) },
+    beforeValidation: refuseOffset,
+    responses: { 200: list(apiKeySchema) },
     errors: [404, 422],
     async run(request) {
-      const { organizationId, environment } = auth.scope(request)
+      const { organizationId, environment } = auth.dataScope(request)
       const { limit, cursor } = request.query
       const { rows, pagination } = await loadPage({
         limit,
@@ -75,7 +75,7 @@ function listRoute(app: FastifyInstance, { pool, auth, keyring }: CommandRouteOp
           }),
         positionOf: (row) => ({ value: row.created_at, id: row.id }),
       })
-      const lastUses = await lastUsedAt(
+      const lastUses = await loadLastUses(
         pool,
         rows.map(({ id }) => id),
       )
@@ -107,9 +107,9 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
         checkKeyFields({ name, allowed_origins }, { environment, parameterSet: 'api_key_create' })
       },
     ),
-    answers: { 201: single(issuedApiKeySchema) },
+    responses: { 201: single(issuedApiKeySchema) },
     errors: [404],
-    run(request, { reply, answer }) {
+    run(request, { reply, toResponse }) {
       const { organizationId } = request.params
       const by = auth.caller(request)
       const { environment = by.environment, client_target: target, ...body } = request.body
@@ -118,7 +118,7 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply, requester: scopeSetOf(by) }, async (command) => {
         const issued = await issueApiKey(commandDeps(options, request, command), spec)
-        return answer(await issuedAnswer(pool, { ...issued, organizationId }))
+        return toResponse(await issuedKeyResponse(pool, { ...issued, organizationId }))
       })
     },
   })
@@ -136,18 +136,18 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     params: keyParams,
     body: updateKeyBody,
     parameterSet: 'api_key_update',
-    answers: { 200: single(apiKeySchema) },
+    responses: { 200: single(apiKeySchema) },
     errors: [404],
     // 404 for a key that cannot be changed takes precedence over 422 for the body.
-    async before(request) {
-      const { organizationId, keyId } = checkedPath(request.params)
-      changeableKey(await findKey(pool, organizationId, keyId), auth.caller(request))
+    async beforeValidation(request) {
+      const { organizationId, keyId } = requireKeyPath(request.params)
+      requireChangeableKey(await findKey(pool, organizationId, keyId), auth.caller(request))
     },
     async run(request) {
-      const key = checkedPath(request.params)
+      const key = requireKeyPath(request.params)
       const by = auth.caller(request)
       await updateApiKey(commandDeps(options, request), { ...key, ...request.body, by })
-      return keyAnswer(pool, key)
+      return keyResponse(pool, key)
     },
   })
 }
@@ -163,13 +163,13 @@ function revokeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     description:
       'Requires the `api_keys:manage` secret-key scope. Permanent. A key can be revoked whatever its scopes, and a live key only by a live key.',
     params: keyParams,
-    noBody: 'api_key_revoke',
-    answers: { 200: single(apiKeySchema) },
+    rejectBodyAs: 'api_key_revoke',
+    responses: { 200: single(apiKeySchema) },
     errors: [404],
     async run(request) {
-      const key = checkedPath(request.params)
+      const key = requireKeyPath(request.params)
       await revokeApiKey(commandDeps(options, request), { ...key, by: auth.caller(request) })
-      return keyAnswer(pool, key)
+      return keyResponse(pool, key)
     },
   })
 }
@@ -184,38 +184,41 @@ function rotateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     summary: 'Rotate an API key',
     description: `${requiresManage} Creates a replacement with the same settings. The old key works for another 24 hours.`,
     params: keyParams,
-    noBody: 'api_key_rotate',
-    answers: { 201: single(issuedApiKeySchema) },
+    rejectBodyAs: 'api_key_rotate',
+    responses: { 201: single(issuedApiKeySchema) },
     errors: [404],
-    run(request, { reply, answer }) {
-      const { organizationId, keyId } = checkedPath(request.params)
+    run(request, { reply, toResponse }) {
+      const { organizationId, keyId } = requireKeyPath(request.params)
       const by = auth.caller(request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply, requester: scopeSetOf(by) }, async (command) => {
         const deps = { ...commandDeps(options, request, command), pool }
         const issued = await rotateApiKey(deps, { organizationId, keyId, by })
-        return answer(await issuedAnswer(pool, { ...issued, organizationId }))
+        return toResponse(await issuedKeyResponse(pool, { ...issued, organizationId }))
       })
     },
   })
 }
 
-// 404 for a malformed id, such as the key itself.
-function checkedPath({ organizationId, keyId }: z.output<typeof keyParams>): KeyPath {
+// Throws 404 for a malformed id, such as the key itself.
+function requireKeyPath({ organizationId, keyId }: z.output<typeof keyParams>): KeyPath {
   if (!isId('key', keyId)) throw noSuchKey()
   return { organizationId, keyId }
 }
 
-async function keyAnswer(db: Db, { organizationId, keyId }: KeyPath) {
+async function keyResponse(db: Db, { organizationId, keyId }: KeyPath) {
   const key = await findKey(db, organizationId, keyId)
   if (!key) throw noSuchKey()
-  const lastUses = await lastUsedAt(db, [keyId])
+  const lastUses = await loadLastUses(db, [keyId])
   return { data: apiKeyJson(key, { lastUsedAt: lastUses.get(keyId) }) }
 }
 
-async function issuedAnswer(db: Db, { revealedKey, organizationId, keyId }: IssuedKey & KeyPath) {
+async function issuedKeyResponse(
+  db: Db,
+  { revealedKey, organizationId, keyId }: IssuedKey & KeyPath,
+) {
   const key = await findKey(db, organizationId, keyId)
-  // Retryable: the key exists, and a repeat of the request will return it.
+  // Retryable, because the key exists and a repeated request returns it.
   if (!key) throw unavailable(new Error(`the issued key ${keyId} is not readable`))
   return { data: apiKeyJson(key, { revealedKey }) }
 }

@@ -1,13 +1,13 @@
 import type pg from 'pg'
 import type { Config } from '../../infra/config.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
-import { processDueItems } from '../../infra/flow/in-turn.ts'
+import { processDueItems } from '../../infra/flow/due-items.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { listRetention } from '../../projections/policies/queries.ts'
 import type { RetentionDays } from '../../projections/policies/tables.ts'
-import { expireData } from './data-policies.ts'
+import { recordOrganizationDataExpiry } from './data-policies.ts'
 import { decideExpiration, retentionOf } from './decide-data-policy.ts'
 
 interface RetentionOptions {
@@ -27,7 +27,7 @@ type RetentionSettings = Pick<
   | 'WEBHOOK_RETENTION_DAYS'
 >
 
-export function defaultDays(config: RetentionSettings): RetentionDays {
+export function defaultRetentionOf(config: RetentionSettings): RetentionDays {
   return {
     session_days: config.SESSION_RETENTION_DAYS ?? null,
     decision_days: config.DECISION_RETENTION_DAYS ?? null,
@@ -36,24 +36,24 @@ export function defaultDays(config: RetentionSettings): RetentionDays {
   }
 }
 
-/** Records the expiry of organizations' data. Any number of processes may run it; one works at a time. */
+/** Records the expiry of organizations' data. Any number of processes may run this; one works at a time. */
 export function runRetentionScheduler(options: RetentionOptions): Periodic {
   const { logger, intervalMs = 600_000 } = options
   return runPeriodically({
     intervalMs,
-    work: async () => (await expireOldData(options)) > 0,
+    work: async () => (await recordDataExpiry(options)) > 0,
     onError: (err) => logger.error({ err }, 'failed to record data expiry; retrying'),
   })
 }
 
-/** Records the expiry for all organizations that have some, and returns their number. */
-export function expireOldData({
+/** Records the expiry for each organization with newly expired data, and returns their number. */
+export function recordDataExpiry({
   pool,
   decideAs,
   clock,
   config,
 }: RetentionOptions): Promise<number> {
-  const defaults = defaultDays(config)
+  const defaults = defaultRetentionOf(config)
   const decide = decideAs({ type: 'scheduler', id: 'data-retention' })
   return processDueItems(pool, 'data-retention-scheduler', {
     async findDue(tx, limit) {
@@ -67,6 +67,6 @@ export function expireOldData({
         .filter(({ expired, command }) => decideExpiration(expired, { ...command, now }).length > 0)
         .slice(0, limit)
     },
-    work: ({ command }) => expireData({ decide, clock }, command),
+    work: ({ command }) => recordOrganizationDataExpiry({ decide, clock }, command),
   })
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { organizationFor } from '../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../infra/access/organization.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, single } from '../../infra/http/schemas.ts'
 import { validMembersCheck } from '../../infra/http/validation.ts'
@@ -23,7 +23,7 @@ import {
 
 const tag = 'Organizations'
 
-/** Routes of `/v1/organizations`, `/v1/organizations/{organizationId}`, its API keys and agent directories. */
+/** Adds the routes for organizations, their API keys and agent directories. */
 export function organizationRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
   createRoute(app, options)
   getRoute(app, options)
@@ -48,12 +48,12 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       z.object(createOrganizationBody.shape).partial(),
       (fields) => checkOrganizationFields(fields, 'organization_create'),
     ),
-    answers: { 201: single(organizationSchema) },
-    run: (request, { reply, answer }) =>
+    responses: { 201: single(organizationSchema) },
+    run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async (command) => {
         const deps = commandDeps(options, request, command)
         const { organizationId } = await createOrganization(deps, request.body)
-        return answer(await organizationResponse(pool, organizationId))
+        return toResponse(await organizationResponse(pool, organizationId))
       }),
   })
 }
@@ -68,7 +68,7 @@ function getRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): vo
     description:
       'Requires the `organizations:read` secret-key scope and a key of this organization.',
     params: organizationParams,
-    answers: { 200: single(organizationSchema) },
+    responses: { 200: single(organizationSchema) },
     errors: [404],
     run: ({ params }) => organizationResponse(pool, params.organizationId),
   })
@@ -93,7 +93,7 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     checkValidMembers: validMembersCheck(z.object(updateOrganizationBody.shape), (fields) =>
       checkOrganizationFields(fields, 'organization_update'),
     ),
-    answers: { 200: single(organizationSchema) },
+    responses: { 200: single(organizationSchema) },
     errors: [404],
     async run(request) {
       const { organizationId } = request.params
@@ -109,7 +109,10 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
 }
 
 async function organizationResponse(db: Db, organizationId: string) {
-  const organization = organizationFor(await findOrganization(db, organizationId), 'operator')
+  const organization = requireUsableOrganization(
+    await findOrganization(db, organizationId),
+    'operator',
+  )
   const data_policy = dataPolicyJson(await findDataPolicy(db, organizationId))
   return { data: { ...organizationJson(organization), data_policy } }
 }

@@ -11,7 +11,7 @@ import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations
 import type { DataPolicyRow } from '../../projections/policies/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
 import { inputLimits } from './checked-input.ts'
-import { noDataPolicy } from './decide-data-policy.ts'
+import { defaultDataPolicy } from './decide-data-policy.ts'
 
 const idCharacters = '[0-9a-hjkmnp-tv-z]{26}'
 const types = ['publishable', 'secret'] as const
@@ -105,7 +105,7 @@ export const issuedApiKeySchema = z
   })
   .meta({ id: 'IssuedApiKey' })
 
-// Lengths and patterns only describe the fields; checked-input.ts checks them, also for the CLI.
+// These lengths and patterns are documentation only; checked-input.ts enforces them, also for the CLI.
 const organizationName = z.string().meta({ minLength: 1, maxLength: inputLimits.organizationName })
 const keyName = z.string().meta({ minLength: 1, maxLength: inputLimits.keyName })
 const origins = z
@@ -196,12 +196,12 @@ export function organizationJson({ id, name, slug, status, ...times }: Organizat
 }
 
 export function dataPolicyJson(policy: DataPolicyRow | undefined) {
-  if (!policy) return { ...noDataPolicy, changed_at: null }
+  if (!policy) return { ...defaultDataPolicy, changed_at: null }
   const { organization_id: _, changed_at, ...rest } = policy
   return { ...rest, changed_at: iso(changed_at) }
 }
 
-/** `lastUsedAt`: epoch milliseconds; undefined = never. */
+/** `lastUsedAt`: epoch milliseconds; undefined: never used. */
 export function apiKeyJson(
   key: ApiKeyRow,
   { lastUsedAt, revealedKey }: { lastUsedAt?: number | undefined; revealedKey?: string },

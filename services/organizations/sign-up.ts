@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CommandDeps, DecidedEvent, DecisionGuard } from '../../infra/event-store/decide.ts'
-import { counterRandom } from '../../infra/random.ts'
+import { createDeterministicRandom } from '../../infra/random.ts'
 import {
   countKeys,
   findOrganization,
@@ -13,32 +13,32 @@ import { completeKeyRequest } from './checked-input.ts'
 import { createOrganization, generateKey, organizationStream } from './commands.ts'
 import { decideKeyIssue, decideKeyRevocation, type IssueApiKey } from './decide-key.ts'
 
-export interface SignUp {
+export interface SignUpRequest {
   accountName: string
   gateSessionId: string
   /** Guard under which keys are issued. */
-  stillNeeded: DecisionGuard
+  issueGuard: DecisionGuard
 }
 
-export interface SignedUp {
-  /** Environment variables by name: the organization's id, and a publishable and a secret key per environment. */
+export interface SignUpResult {
+  /** Environment variables: the organization's id, and a publishable and a secret key for each environment. */
   outputs: Record<string, string>
   /** Holds until a retry has replaced the keys. */
-  isCurrent: DecisionGuard
+  keysGuard: DecisionGuard
 }
 
 /**
  * Creates the organization of a signup with its keys. A retry with the same `idTime` finds the same organization and
- * replaces its keys: the earlier secret keys cannot be restored from their hashes, and nobody received them. Returns
- * undefined if `stillNeeded` does not hold.
+ * replaces its keys, because earlier secret keys cannot be restored from their hashes and were never delivered. Returns
+ * undefined if `issueGuard` does not hold.
  */
 export async function signUpOrganization(
   deps: CommandDeps,
-  { accountName, gateSessionId, stillNeeded }: SignUp,
-): Promise<SignedUp | undefined> {
+  { accountName, gateSessionId, issueGuard }: SignUpRequest,
+): Promise<SignUpResult | undefined> {
   const request = { name: accountName, slug: slugOf(accountName, gateSessionId) }
   // Derives the organization's id from the signup. The id is no secret.
-  const random = counterRandom(
+  const random = createDeterministicRandom(
     createHash('sha256').update('signup').digest(),
     Buffer.from(gateSessionId),
   )
@@ -48,7 +48,7 @@ export async function signUpOrganization(
     keyPair(deps, organizationId, 'test'),
   ]
   const keys = [live.publishable, live.secret, test.publishable, test.secret]
-  if (!(await replaceKeys(deps, organizationId, { keys, stillNeeded }))) return undefined
+  if (!(await replaceKeys(deps, organizationId, { keys, issueGuard }))) return undefined
   return {
     outputs: {
       TIDEGATE_ORGANIZATION_ID: organizationId,
@@ -57,7 +57,7 @@ export async function signUpOrganization(
       TIDEGATE_TEST_PUBLISHABLE_KEY: test.publishable.revealedKey,
       TIDEGATE_TEST_SECRET_KEY: test.secret.revealedKey,
     },
-    isCurrent: keysGuard(organizationId, keys),
+    keysGuard: createKeysGuard(organizationId, keys),
   }
 }
 
@@ -77,20 +77,20 @@ function keyPair(deps: CommandDeps, organizationId: string, environment: Environ
   return { publishable: newKey('publishable'), secret: newKey('secret') }
 }
 
-// Returns false if `stillNeeded` does not hold.
+// Returns false if `issueGuard` does not hold.
 async function replaceKeys(
   { decide, clock }: CommandDeps,
   organizationId: string,
-  { keys, stillNeeded }: { keys: NewKey[]; stillNeeded: DecisionGuard },
+  { keys, issueGuard }: { keys: NewKey[]; issueGuard: DecisionGuard },
 ): Promise<boolean> {
   const stream = organizationStream(organizationId)
   const now = clock()
   const events = await decide({
     ...stream,
-    locks: [...stream.locks, ...stillNeeded.locks],
-    alsoReads: stillNeeded.alsoReads,
+    locks: [...stream.locks, ...issueGuard.locks],
+    alsoReads: issueGuard.alsoReads,
     load: async (tx) => ({
-      isNeeded: await stillNeeded.holds(tx),
+      isNeeded: await issueGuard.holds(tx),
       organization: await findOrganization(tx, organizationId),
       counts: await countKeys(tx, organizationId),
       existingKeys: (await listKeys(tx, organizationId, { limit: maxKeys })).rows,
@@ -100,7 +100,7 @@ async function replaceKeys(
   return events.length > 0
 }
 
-// More keys than an organization can get before anyone has received one.
+// More keys than retries of a signup can create.
 const maxKeys = 1000
 
 // Issues the new keys and revokes the existing ones of the same names.
@@ -121,7 +121,7 @@ function decideKeyReplacement(
 }
 
 // Returns a guard that holds until one of the keys is replaced or revoked.
-function keysGuard(organizationId: string, keys: NewKey[]): DecisionGuard {
+function createKeysGuard(organizationId: string, keys: NewKey[]): DecisionGuard {
   const ids: string[] = keys.map(({ issue }) => issue.keyId)
   const { projection, topic, key } = organizationStream(organizationId)
   return {
@@ -142,6 +142,6 @@ function slugOf(accountName: string, gateSessionId: string): string {
     .toLowerCase()
     .match(/[a-z0-9]+/g)
   const stem = (readable ?? ['account']).join('-').slice(0, 40).replace(/-+$/, '')
-  // Unique, because it ends with a part of the signup's id.
+  // Ends with a part of the signup's id, to be unique.
   return `${stem}-${gateSessionId.slice(-8)}`
 }

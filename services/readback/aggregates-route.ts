@@ -5,7 +5,7 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
 import {
   countPlanned,
-  firstSession,
+  findEarliestDecisionTime,
   inSnapshot,
   planCount,
   type SessionCounts,
@@ -16,7 +16,7 @@ import {
   type Interval,
   intervals,
 } from '../../projections/sessions/count-groups.ts'
-import { iso } from '../../projections/sessions/decision-shape.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
 import type { ReadbackOptions } from './options.ts'
 import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
 import {
@@ -27,7 +27,7 @@ import {
   filtersOf,
 } from './session-filters.ts'
 
-// Units of a request, which may read millions of sessions.
+// Units. A request may read millions of sessions.
 const baseCost = 5
 const defaultTop = 10
 const maxTop = 100
@@ -43,8 +43,8 @@ const query = z.object({
     ),
   group_by: z
     .preprocess(
-      (sent) =>
-        sent === undefined ? [] : [sent].flat().flatMap((part) => String(part).split(',')),
+      (value) =>
+        value === undefined ? [] : [value].flat().flatMap((part) => String(part).split(',')),
       z.array(z.enum(groupFields)).max(2),
     )
     .describe(
@@ -59,13 +59,12 @@ const query = z.object({
     .describe('Number of largest groups to return. The rest is returned as `other`.'),
 })
 
-/** `GET /v1/sessions/aggregates`. */
 export function aggregatesRoute(
   app: FastifyInstance,
-  { pool, shares, auth, clock }: ReadbackOptions,
+  { pool, readLimiter, auth, clock }: ReadbackOptions,
 ): void {
   endpoint(app, {
-    shares,
+    readLimiter,
     route: 'GET /v1/sessions/aggregates',
     auth: auth.requireSecret('sessions:list', baseCost),
     operationId: 'countSessions',
@@ -73,16 +72,18 @@ export function aggregatesRoute(
     summary: 'Count sessions',
     description: `Requires the \`sessions:list\` secret-key scope. Counts sessions by interval and by fields of their newest decisions. Takes the filters of \`GET /v1/sessions\`, except \`search\`, and returns the same header \`X-Filters-Applied\`. Costs ${baseCost} units, and more if many sessions must be read one by one: with filters, two fields, or intervals of a minute.`,
     query,
-    before: createFilterCheck(new Map([['search', 'filters; only the list can be searched']])),
-    answers: { 200: single(aggregatesSchema) },
+    beforeValidation: createFilterCheck(
+      new Map([['search', 'filters; only the list can be searched']]),
+    ),
+    responses: { 200: single(aggregatesSchema) },
     errors: [422],
     async run(request, { reply }) {
-      const { interval, group_by: groupBy, top, ...sent } = request.query
-      const scope = auth.scope(request)
-      const filters = filtersOf(sent)
+      const { interval, group_by: groupBy, top, ...parameters } = request.query
+      const scope = auth.dataScope(request)
+      const filters = filtersOf(parameters)
       const until = filters.until ?? clock() + 1
-      const since = filters.since ?? (await firstSession(pool, scope)) ?? until
-      requireFewIntervals(until - since, interval)
+      const since = filters.since ?? (await findEarliestDecisionTime(pool, scope)) ?? until
+      requireMaxIntervals(until - since, interval)
       const countQuery = {
         interval,
         groupBy: [...new Set(groupBy)],
@@ -91,16 +92,16 @@ export function aggregatesRoute(
       }
       const counts = await inSnapshot(pool, async (tx) => {
         const plan = await planCount(tx, scope, countQuery)
-        await auth.charge(request, { reply, cost: baseCost + plan.units })
+        await auth.raiseCharge(request, { reply, cost: baseCost + plan.units })
         return countPlanned(tx, scope, plan)
       })
-      reply.header(filtersHeader, appliedFilters(sent))
+      reply.header(filtersHeader, appliedFilters(parameters))
       return { data: aggregatesJson(counts, groupBy) }
     },
   })
 }
 
-function requireFewIntervals(durationMs: number, interval: Interval): void {
+function requireMaxIntervals(durationMs: number, interval: Interval): void {
   const length = intervals[interval]
   if (length === null || durationMs / length <= maxIntervals) return
   throw invalidField({

@@ -5,7 +5,7 @@ import { findSession } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 
-/** Attaches or clears the client user id. Resolves once reads return the change. */
+/** Attaches or clears a session's client user id. Resolves once reads return the change. */
 export async function updateClientUser(
   { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
   change: Pick<ClientUserChange, keyof DataScope | 'sessionId' | 'clientUserId'>,
@@ -28,7 +28,7 @@ export async function updateClientUser(
 
 interface ClientUserChange extends DataScope {
   sessionId: string
-  /** null = clear. */
+  /** null clears the id. */
   clientUserId: string | null
   eventId: string
   at: number

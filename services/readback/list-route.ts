@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
-import { iso } from '../../projections/sessions/decision-shape.ts'
-import { hasIndex, rowCost, type SessionFilters } from '../../projections/sessions/filters.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
+import { hasUsableIndex, rowCost, type SessionFilters } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionRowPage } from '../../projections/sessions/list-sessions.ts'
-import { sessionSummary } from './answers.ts'
 import type { ReadbackOptions } from './options.ts'
 import { includeParameter, isIncluded } from './options.ts'
+import { sessionSummary } from './responses.ts'
 import { sessionListSchema } from './schemas/sessions.ts'
 import {
   appliedFilters,
@@ -20,14 +20,13 @@ import {
 
 const checkFilters = createFilterCheck()
 
-/** `GET /v1/sessions`. */
 export function sessionsRoute(
   app: FastifyInstance,
-  { pool, shares, auth, keyring, clock }: ReadbackOptions,
+  { pool, readLimiter, auth, keyring, clock }: ReadbackOptions,
 ): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
-    shares,
+    readLimiter,
     route: 'GET /v1/sessions',
     auth: auth.requireSecret('sessions:list'),
     operationId: 'listSessions',
@@ -48,22 +47,22 @@ export function sessionsRoute(
         'Additional members: `resolution` (how each session was matched to its visitor).',
       ),
     }),
-    async before(request) {
+    async beforeValidation(request) {
       await refuseOffset(request)
       checkFilters(request)
     },
-    answers: { 200: sessionListSchema },
+    responses: { 200: sessionListSchema },
     errors: [422],
     async run(request, { reply }) {
-      const { limit, cursor, search, include, ...sent } = request.query
-      const scope = auth.scope(request)
-      const filters = filtersOf(sent)
-      await auth.charge(request, { reply, cost: costOf(filters, search) })
+      const { limit, cursor, search, include, ...parameters } = request.query
+      const scope = auth.dataScope(request)
+      const filters = filtersOf(parameters)
+      await auth.raiseCharge(request, { reply, cost: costOf(filters, search) })
       const { rows, pagination, meta } = await loadPage({
         limit,
         cursor,
         cursors,
-        query: { list: 'sessions', ...scope, search: search || null, ...cursorFilters(sent) },
+        query: { list: 'sessions', ...scope, search: search || null, ...cursorFilters(parameters) },
         load: async (after) => {
           const position = after && { evaluatedAt: after.value, id: after.id }
           const page = await listSessions(pool, scope, { limit, filters, search, after: position })
@@ -71,24 +70,21 @@ export function sessionsRoute(
         },
         positionOf: (row) => ({ value: row.latest_decision.evaluated_at, id: row.id }),
       })
-      reply.header(filtersHeader, appliedFilters({ ...sent, search }))
+      reply.header(filtersHeader, appliedFilters({ ...parameters, search }))
       const withResolution = isIncluded(include, 'resolution')
       return { data: rows.map((row) => sessionSummary(row, { withResolution })), pagination, meta }
     },
   })
 }
 
-/**
- * Returns the units of a request: one if an index finds the page, otherwise more, because thousands of sessions are
- * read.
- */
+/** Returns the units of a request: one if an index finds the page, more if thousands of sessions must be read. */
 function costOf(filters: SessionFilters, search: string | undefined): number {
   if (search) return 5
-  return hasIndex(filters) ? 1 : 2 + Math.floor(2 * (rowCost(filters) - 1))
+  return hasUsableIndex(filters) ? 1 : 2 + Math.floor(2 * (rowCost(filters) - 1))
 }
 
-// Returns the filters that a cursor is bound to. The verdict is separate, so that cursors issued before there were
-// other filters stay valid.
+// Returns the filters that a cursor is bound to. The verdict is separate, so that cursors of releases that only had
+// this filter stay valid.
 function cursorFilters({ verdict, ...filters }: FilterQuery) {
   const isFiltered = Object.values(filters).some((values) => values !== undefined)
   return {
@@ -97,7 +93,7 @@ function cursorFilters({ verdict, ...filters }: FilterQuery) {
   }
 }
 
-// Adds the read range to the response, and the next cursor if the page read only a part of the sessions.
+// Adds the range that was read, and the next cursor, if the page read only some of the sessions.
 function withReadRange({ readTo, ...page }: SessionRowPage, begunAt: number) {
   if (readTo === undefined) return { ...page, next: undefined, meta: undefined }
   const meta = { read_from: iso(begunAt), read_to: readTo && iso(readTo.evaluatedAt) }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
-import type { ReadShares } from '../../infra/access/read-shares.ts'
+import type { ReadLimiter } from '../../infra/access/read-limiter.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
@@ -11,18 +11,18 @@ import type { ScoreExplanation } from './schemas/score.ts'
 
 export interface ReadbackOptions {
   pool: pg.Pool
-  shares?: ReadShares | undefined
+  readLimiter?: ReadLimiter | undefined
   decideAs: DecideAs
   auth: Auth
-  /** Resolves to null if the match cannot be explained. */
-  identify(sessionId: string): Promise<Identification | null>
+  /** Explains how the session was matched to its visitor. Resolves to null if that is unknown. */
+  explainMatch(sessionId: string): Promise<Identification | null>
   explainScore(decision: SessionScored): Promise<ScoreExplanation>
   keyring: Keyring
   clock: Clock
   random: Random
 }
 
-/** Query parameter for optional members of the response. The description lists their names. */
+/** Returns the query parameter for optional response members. The description must list their names. */
 export const includeParameter = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])

@@ -17,11 +17,11 @@ import {
 } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { aggregatesRoute } from './aggregates-route.ts'
-import { sessionDetail, visitorDetail, visitorSummary } from './answers.ts'
 import { updateClientUser } from './client-user.ts'
 import { sessionsRoute } from './list-route.ts'
 import type { ReadbackOptions } from './options.ts'
 import { includeParameter, isIncluded } from './options.ts'
+import { sessionDetail, visitorDetail, visitorSummary } from './responses.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
 import { sessionDetailSchema } from './schemas/sessions.ts'
 
@@ -53,9 +53,9 @@ const visitorQuery = z.object({
 })
 
 function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
-  const { pool, auth, identify, explainScore, shares } = options
+  const { pool, auth, explainMatch, explainScore, readLimiter } = options
   endpoint(app, {
-    shares,
+    readLimiter,
     route: 'GET /v1/sessions/:sessionId',
     auth: auth.requireSecret('sessions:read'),
     operationId: 'getSession',
@@ -64,14 +64,14 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
     description: 'Requires the `sessions:read` secret-key scope.',
     params: sessionParams,
     query: sessionQuery,
-    answers: { 200: single(sessionDetailSchema) },
+    responses: { 200: single(sessionDetailSchema) },
     errors: [404],
     async run(request) {
-      const row = await sessionOr404(pool, auth.scope(request), request.params.sessionId)
+      const row = await requireSession(pool, auth.dataScope(request), request.params.sessionId)
       const { include } = request.query
-      // Computed on request, since it changes with other visitors and doubles the response time.
+      // Computed only if requested, because it changes with other visitors and doubles the response time.
       const identification = isIncluded(include, 'identification')
-        ? row.visitor && (await identify(row.id))
+        ? row.visitor && (await explainMatch(row.id))
         : undefined
       const score = isIncluded(include, 'score') ? await explainScore(row.detail) : undefined
       return {
@@ -94,22 +94,22 @@ function updateSessionRoute(app: FastifyInstance, options: ReadbackOptions): voi
     params: sessionParams,
     body: z.strictObject({ client_user_id: clientUserIdInput.nullable() }),
     parameterSet: 'session_update',
-    answers: { 200: single(sessionDetailSchema) },
+    responses: { 200: single(sessionDetailSchema) },
     errors: [404],
     async run(request) {
-      const scope = auth.scope(request)
+      const scope = auth.dataScope(request)
       const { sessionId } = request.params
-      await sessionOr404(pool, scope, sessionId)
+      await requireSession(pool, scope, sessionId)
       const decide = decideAs(auth.actor(request), request)
       const { client_user_id: clientUserId } = request.body
       await updateClientUser({ decide, clock, random }, { ...scope, sessionId, clientUserId })
-      return { data: sessionDetail(await sessionOr404(pool, scope, sessionId)) }
+      return { data: sessionDetail(await requireSession(pool, scope, sessionId)) }
     },
   })
 }
 
-// Throws the same 404 for an id that is malformed, unknown, or of another organization or environment.
-async function sessionOr404(
+// Throws the same 404 for an id that is malformed, unknown, or from another organization or environment.
+async function requireSession(
   pool: Db,
   scope: DataScope,
   sessionId: string,
@@ -127,11 +127,11 @@ const visitorSort = z.enum(['seen_count', 'first_seen']).optional()
 
 function listFingerprintsRoute(
   app: FastifyInstance,
-  { pool, auth, keyring, shares }: ReadbackOptions,
+  { pool, auth, keyring, readLimiter }: ReadbackOptions,
 ): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
-    shares,
+    readLimiter,
     route: 'GET /v1/fingerprints',
     auth: auth.requireSecret('fingerprints:list'),
     operationId: 'listVisitorFingerprints',
@@ -151,12 +151,12 @@ function listFingerprintsRoute(
         '`seen_count`: most sessions first; `first_seen`: newest visitor first. Default: most recently seen first.',
       ),
     }),
-    before: refuseOffset,
-    answers: { 200: list(visitorSummarySchema) },
+    beforeValidation: refuseOffset,
+    responses: { 200: list(visitorSummarySchema) },
     errors: [422],
     async run(request) {
       const { limit, cursor, sort, search } = request.query
-      const scope = auth.scope(request)
+      const scope = auth.dataScope(request)
       const { rows, pagination } = await loadPage({
         limit,
         cursor,
@@ -177,10 +177,10 @@ function sortValue(row: VisitorRow, sort: z.output<typeof visitorSort>): number 
 
 function getFingerprintRoute(
   app: FastifyInstance,
-  { pool, auth, identify, shares }: ReadbackOptions,
+  { pool, auth, explainMatch, readLimiter }: ReadbackOptions,
 ): void {
   endpoint(app, {
-    shares,
+    readLimiter,
     route: 'GET /v1/fingerprints/:visitorId',
     auth: auth.requireSecret('fingerprints:read'),
     operationId: 'getVisitorFingerprint',
@@ -190,23 +190,23 @@ function getFingerprintRoute(
       'Requires the `fingerprints:read` secret-key scope. A merged visitor returns 404 with `merged_into`, the id of the remaining one.',
     params: z.object({ visitorId: pathId('vid') }),
     query: visitorQuery,
-    answers: { 200: single(visitorDetailSchema) },
+    responses: { 200: single(visitorDetailSchema) },
     errors: [404],
     async run(request) {
       const { visitorId } = request.params
-      const scope = auth.scope(request)
+      const scope = auth.dataScope(request)
       const row = isId('vid', visitorId) ? await findVisitor(pool, scope, visitorId) : undefined
       if (!row) throw await noSuchVisitor(pool, scope, visitorId)
       const [newest] = row.activity
       const extras = isIncluded(request.query.include, 'identification') && {
-        identification: newest ? await identify(newest.session_id) : null,
+        identification: newest ? await explainMatch(newest.session_id) : null,
       }
       return { data: { ...visitorDetail(row), ...extras } }
     },
   })
 }
 
-/** Returns a 404. For a merged visitor it names the remaining one, if that still exists. */
+/** Returns a 404, which names the remaining visitor if the requested one was merged. */
 async function noSuchVisitor(pool: Db, scope: DataScope, visitorId: string): Promise<ApiError> {
   const into = isId('vid', visitorId) ? await findMergedInto(pool, scope, visitorId) : undefined
   const hasRemaining =

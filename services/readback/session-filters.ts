@@ -12,15 +12,15 @@ import type { SessionFilters } from '../../projections/sessions/filters.ts'
 
 const maxValues = 50
 
-/** Returns a parameter that can be repeated, which ORs its values. */
+/** Returns a schema for a parameter that can be repeated, which ORs its values. */
 const repeatable = <T extends z.ZodType>(value: T) =>
   z.preprocess(
-    (sent) => (sent === undefined ? undefined : [sent].flat()),
+    (input) => (input === undefined ? undefined : [input].flat()),
     z.array(value).min(1).max(maxValues).optional(),
   )
 
 const time = z.iso
-  .datetime({ offset: true, error: 'ISO 8601 with a zone, as 2026-11-26T08:00:00Z' })
+  .datetime({ offset: true, error: 'ISO 8601 with a time zone, such as 2026-11-26T08:00:00Z' })
   .transform((value) => Date.parse(value))
 
 const score = z.preprocess(
@@ -49,7 +49,7 @@ const negatedValues: FieldParameters<'[not]'> = Object.assign(
   })),
 )
 
-/** Filter parameters of lists and counts, named as in `SessionFilters`; `x[not]` is its `not.x`. */
+/** Filter parameters of lists and counts, named as in `SessionFilters`; `x[not]` sets `not.x`. */
 export const filterQuery = {
   since: repeatable(time).describe('Earliest time of the newest decision, inclusive.'),
   until: repeatable(time).describe('Latest time of the newest decision, exclusive.'),
@@ -69,15 +69,15 @@ export type FilterQuery = {
 }
 
 /**
- * Returns a check that throws 422 for an unknown `x[not]` and for the `refused` parameters, given with what is expected
- * instead. Ignoring them would return more sessions than requested.
+ * Returns a check that throws 422 for an unknown `x[not]` and for disallowed parameters. Ignoring them would return
+ * more sessions than requested. The map has the expected alternative for each disallowed parameter.
  */
-export function createFilterCheck(refused: ReadonlyMap<string, string> = new Map()) {
+export function createFilterCheck(disallowed: ReadonlyMap<string, string> = new Map()) {
   const negations = Object.keys(filterQuery).filter((name) => name.endsWith('[not]'))
   return ({ query }: { query: unknown }): void => {
     for (const name of Object.keys(Object(query))) {
       const isUnknown = name.endsWith('[not]') && !negations.includes(name)
-      const expected = isUnknown ? `one of ${negations.join(', ')}` : refused.get(name)
+      const expected = isUnknown ? `one of ${negations.join(', ')}` : disallowed.get(name)
       if (expected !== undefined) throw invalidField({ name, issue: 'not_allowed', expected })
     }
   }
@@ -87,10 +87,10 @@ export function createFilterCheck(refused: ReadonlyMap<string, string> = new Map
  * Returns the filters. Repeated times or scores give the widest range, since values are ORed. Throws 422 if `since` is
  * after `until`, or `score_min` above `score_max`.
  */
-export function filtersOf(sent: FilterQuery): SessionFilters {
-  const { since, until, score_min, score_max, handed_off, without } = sent
-  const { verdict: verdicts, ...included } = valuesIn(sent, '')
-  const { verdict: excludedVerdicts, ...excluded } = valuesIn(sent, '[not]')
+export function filtersOf(parameters: FilterQuery): SessionFilters {
+  const { since, until, score_min, score_max, handed_off, without } = parameters
+  const { verdict: verdicts, ...included } = valuesIn(parameters, '')
+  const { verdict: excludedVerdicts, ...excluded } = valuesIn(parameters, '[not]')
   const ranges = {
     since: since && Math.min(...since),
     until: until && Math.max(...until),
@@ -104,11 +104,11 @@ export function filtersOf(sent: FilterQuery): SessionFilters {
     ...ranges,
     handed_off,
     without,
-    // Negated as the remaining verdicts, which indexes and roll-ups can find.
+    // Replaced by the remaining verdicts, which indexes and roll-ups can find.
     verdict: excludedVerdicts
       ? (verdicts ?? verdict.options).filter((value) => !excludedVerdicts.includes(value))
       : verdicts,
-    not: { ...excluded, without: sent['without[not]'] },
+    not: { ...excluded, without: parameters['without[not]'] },
   }
 }
 
@@ -122,15 +122,15 @@ function requireOrder<Name extends string>(
   throw invalidField({ name: first, issue: 'invalid', expected: `not beyond ${last}` })
 }
 
-const valuesIn = (sent: FilterQuery, suffix: '' | '[not]'): FilterValues =>
-  Object.fromEntries(filterNames.map((name) => [name, sent[`${name}${suffix}`]]))
+const valuesIn = (parameters: FilterQuery, suffix: '' | '[not]'): FilterValues =>
+  Object.fromEntries(filterNames.map((name) => [name, parameters[`${name}${suffix}`]]))
 
-/** Response header with the names of the applied filters. Unknown or misspelled parameters are missing from it. */
+/** Response header that names the applied filters, so that callers notice misspelled parameters. */
 export const filtersHeader = 'x-filters-applied'
 
-export function appliedFilters(sent: Record<string, unknown>): string {
-  return Object.keys(sent)
-    .filter((name) => sent[name] !== undefined && sent[name] !== '')
+export function appliedFilters(parameters: Record<string, unknown>): string {
+  return Object.keys(parameters)
+    .filter((name) => parameters[name] !== undefined && parameters[name] !== '')
     .sort()
     .join(', ')
 }

@@ -1,15 +1,15 @@
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
-import { isSameText } from '../../infra/crypto/same-text.ts'
+import { constantTimeEqual } from '../../infra/crypto/constant-time.ts'
 import type { ServedSchema } from './served.ts'
 
 interface SchemasOptions {
   schemas: ServedSchema[]
-  /** `user:password` of basic authentication; undefined = no authentication. */
+  /** `user:password` for basic authentication; undefined: no authentication. */
   credentials: string | undefined
 }
 
 // Error codes of Confluent's Schema Registry (docs.confluent.io, "Schema Registry API Reference").
-const failures = {
+const registryErrors = {
   unauthorized: {
     status: 401,
     error_code: 401,
@@ -32,27 +32,27 @@ const failures = {
   internal: { status: 500, error_code: 50001, message: 'The schema could not be read.' },
 }
 
-class SchemasFailure extends Error {
-  readonly kind: keyof typeof failures
-  constructor(kind: keyof typeof failures) {
+class RegistryError extends Error {
+  readonly kind: keyof typeof registryErrors
+  constructor(kind: keyof typeof registryErrors) {
     super(kind)
     this.kind = kind
   }
 }
 
-/** Creates a read-only Schema Registry with the calls that consumers of the topics make. */
+/** Creates a read-only Schema Registry with the endpoints that consumers of the topics call. */
 export function createSchemasApp({ schemas, credentials }: SchemasOptions): FastifyInstance {
   const app = fastify()
   app.addHook('onRequest', async ({ method, headers }) => {
-    if (!canRead(credentials, headers.authorization)) throw new SchemasFailure('unauthorized')
-    if (method !== 'GET' && method !== 'HEAD') throw new SchemasFailure('readOnly')
+    if (!canRead(credentials, headers.authorization)) throw new RegistryError('unauthorized')
+    if (method !== 'GET' && method !== 'HEAD') throw new RegistryError('readOnly')
   })
   app.addHook('onSend', async (_request, reply) => {
     reply.type('application/vnd.schemaregistry.v1+json')
   })
-  app.setNotFoundHandler((_request, reply) => refuse(reply, 'path'))
+  app.setNotFoundHandler((_request, reply) => sendError(reply, 'path'))
   app.setErrorHandler((error, _request, reply) =>
-    refuse(reply, error instanceof SchemasFailure ? error.kind : 'internal'),
+    sendError(reply, error instanceof RegistryError ? error.kind : 'internal'),
   )
   metadataRoutes(app)
   idRoutes(app, schemas)
@@ -62,12 +62,12 @@ export function createSchemasApp({ schemas, credentials }: SchemasOptions): Fast
 
 function canRead(credentials: string | undefined, authorization = ''): boolean {
   if (credentials === undefined) return true
-  const [, sent = ''] = /^basic +(\S+)$/i.exec(authorization) ?? []
-  return isSameText(credentials, Buffer.from(sent, 'base64').toString())
+  const [, encoded = ''] = /^basic +(\S+)$/i.exec(authorization) ?? []
+  return constantTimeEqual(credentials, Buffer.from(encoded, 'base64').toString())
 }
 
-function refuse(reply: FastifyReply, kind: keyof typeof failures): FastifyReply {
-  const { status, ...body } = failures[kind]
+function sendError(reply: FastifyReply, kind: keyof typeof registryErrors): FastifyReply {
+  const { status, ...body } = registryErrors[kind]
   if (kind === 'unauthorized') reply.header('www-authenticate', 'Basic realm="schemas"')
   return reply.code(status).send(body)
 }
@@ -85,7 +85,7 @@ function metadataRoutes(app: FastifyInstance): void {
 function idRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
   const schemaById = ({ id }: { id: string }) => {
     const schema = schemas.find((candidate) => String(candidate.id) === id)
-    if (!schema) throw new SchemasFailure('schema')
+    if (!schema) throw new RegistryError('schema')
     return schema
   }
   type ById = { Params: { id: string } }
@@ -102,15 +102,15 @@ function subjectRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
   const bySubject = Map.groupBy(schemas, ({ subject }) => subject)
   const versionsOf = (subject: string) => {
     const versions = bySubject.get(subject)
-    if (!versions) throw new SchemasFailure('subject')
+    if (!versions) throw new RegistryError('subject')
     return versions
   }
   const versionBy = ({ subject, version }: { subject: string; version: string }) => {
     const versions = versionsOf(subject)
-    if (!/^(latest|-1|[1-9]\d{0,8})$/.test(version)) throw new SchemasFailure('invalidVersion')
+    if (!/^(latest|-1|[1-9]\d{0,8})$/.test(version)) throw new RegistryError('invalidVersion')
     const isLatest = version === 'latest' || version === '-1'
     const schema = versions.at(isLatest ? -1 : Number(version) - 1)
-    if (!schema) throw new SchemasFailure('version')
+    if (!schema) throw new RegistryError('version')
     return schema
   }
   type BySubject = { Params: { subject: string } }

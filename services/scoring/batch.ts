@@ -7,24 +7,24 @@ import { type EventBatch, EventFailed, eventsToApply } from '../../infra/event-s
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
 import type { Cte } from '../../infra/postgres/arrays.ts'
-import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
+import { pipelinedTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { saveRows } from '../../infra/postgres/table.ts'
 import { createYielder, type YieldToEventLoop } from '../../infra/timing.ts'
-import { countingKeyId } from '../../projections/answers/digests.ts'
-import type { CountedSession } from '../../projections/repeats/counted.ts'
-import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
+import { digestKeyId } from '../../projections/answers/digests.ts'
+import type { CountedSession } from '../../projections/repeats/counted-sessions.ts'
+import type { NearRepeats } from '../../projections/repeats/near-repeats.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, SessionScored, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import type { AttestationVerifier } from './attestation/devices.ts'
 import {
   type AttestationOutcomes,
-  addAttestations,
+  createAttestationEnricher,
   judgeAttestations,
 } from './attestation/outcomes.ts'
 import { createDecider, type Decision, type DecisionSources } from './decide.ts'
 import type { Lookups } from './identity/lookups.ts'
 import {
-  addLookupOutcomes,
+  createLookupEnricher,
   type LookupOutcomes,
   pendingLookups,
   resolveLookups,
@@ -36,10 +36,10 @@ import { isSessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/evaluate.ts'
 import {
   type BatchStart,
+  batchStartOf,
   cachedStatesOf,
   cacheWrittenStates,
   lockAndLoadStatements,
-  readBatchStart,
   type StateCache,
   saveStates,
 } from './store.ts'
@@ -49,7 +49,7 @@ import type { DecisionRef, RecordedDecisions } from './visitors/split.ts'
 
 export interface ScoreDeps extends DecisionSources {
   log: EventLog
-  /** Holds the month's key, under which visitors and networks are counted. */
+  /** Stores this month's key for counting visitors and networks by their digests. */
   dataKeys: Pick<DataKeys, 'ensure' | 'get'>
   pool: pg.Pool
   codec: EventCodec
@@ -64,7 +64,7 @@ export interface ScoreDeps extends DecisionSources {
   attestationVerifier?: AttestationVerifier | undefined
 }
 
-interface ScoreBatches {
+interface BatchWork {
   batches: EventBatch[]
   findRecorded: (decisions: DecisionRef[]) => Promise<RecordedDecisions>
   countRepeats: RepeatCounter
@@ -74,18 +74,18 @@ interface ScoreBatches {
 /**
  * Scores the events of several partitions and returns the next offset of each. The order makes a crash harmless:
  * 1. Read: lock the offset rows, so that no other process scores these partitions, and load what decisions need.
- * 2. Decide about each session, then add what other sessions show: its visitor and repeats.
- * 3. Append the decisions. Their ids derive from the events, so that a repeat adds nothing.
+ * 2. Decide about each session, then add its visitor and repeat counts.
+ * 3. Append the decisions. Their ids derive from the events, so a repeat adds nothing.
  * 4. Persist states, visitors and offsets in one commit. After a crash before it, scoring repeats from 1.
  * Throws EventFailed if a decision about an event can't be made or encoded.
  */
-export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
+export async function scoreBatches(deps: ScoreDeps, work: BatchWork): Promise<Position[]> {
   const { batches, stateCache } = work
   const sessionIds = sessionIdsIn(batches)
   const cached = cachedStatesOf(stateCache, sessionIds)
-  const { next, ...committed } = await shortTransaction(deps.pool, {
-    first: lockAndLoadStatements({ partitions: batches, sessionIds, cached }),
-    work: (tx, rows) => scoreInTransaction({ tx, start: readBatchStart(rows, cached) }, deps, work),
+  const { next, ...committed } = await pipelinedTransaction(deps.pool, {
+    openingStatements: lockAndLoadStatements({ partitions: batches, sessionIds, cached }),
+    work: (tx, rows) => scoreInTransaction({ tx, start: batchStartOf(rows, cached) }, deps, work),
   })
   cacheWrittenStates(stateCache, committed)
   return next
@@ -99,7 +99,7 @@ interface ScoredTransaction {
 async function scoreInTransaction(
   { tx, start }: { tx: Tx; start: BatchStart },
   deps: ScoreDeps,
-  work: ScoreBatches,
+  work: BatchWork,
 ): Promise<ScoredTransaction> {
   const { offsets: storedOffsets, transactionId } = start
   const storedOf = (batch: EventBatch) => storedOffsets.get(batch.partition) ?? 0
@@ -109,8 +109,8 @@ async function scoreInTransaction(
   if (unscored.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
   const inputs = await readInputs(tx, { batches: unscored, start }, deps)
   const decided = await decide(tx, inputs, { deps, work })
-  await append(deps, inputs, decided)
-  const states = withVisitors(decided.changed, decided.resolution)
+  await publish(deps, inputs, decided)
+  const states = withVisitors(decided.newStates, decided.resolution)
   const writes = collectWrites(unscored, inputs, { ...decided, states })
   return { result: { next, states, transactionId }, writes }
 }
@@ -132,7 +132,7 @@ async function readInputs(
   { clock, modelsAt, attestationVerifier }: ScoreDeps,
 ): Promise<DecisionInputs> {
   const { states, erased } = start
-  const events = batches.flatMap((batch) => batch.events).filter((one) => isReadable(one, erased))
+  const events = batches.flatMap((batch) => batch.events).filter((event) => canRead(event, erased))
   const startedAt = clock()
   const modelOf = await modelsAt?.(startedAt, tx)
   const lookups = await resolveLookups(tx, pendingLookups(events, states), startedAt)
@@ -141,50 +141,50 @@ async function readInputs(
 }
 
 // The observations of a session that was erased or whose key is lost can't be read, so it gets no further decision.
-const isReadable = (event: RecordedEvent, erased: Set<string>): boolean =>
+const canRead = (event: RecordedEvent, erased: Set<string>): boolean =>
   event.unreadable === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
 
-interface Decided {
-  /** New states by session id. */
-  changed: Map<string, SessionState>
+interface DecidedBatch {
+  /** By session id. */
+  newStates: Map<string, SessionState>
   decisions: Decision[]
   recorded: RecordedDecisions
   resolution: Resolution
   scored: DecidedEvent<TrafficEvent>[]
 }
 
-// 2. Decides about each session by itself, then adds its visitor and what it has in common with other sessions.
+// 2. Decides about each session by itself, then adds its visitor and repeat counts.
 async function decide(
   tx: Tx,
   inputs: DecisionInputs,
-  { deps, work }: { deps: ScoreDeps; work: ScoreBatches },
-): Promise<Decided> {
+  { deps, work }: { deps: ScoreDeps; work: BatchWork },
+): Promise<DecidedBatch> {
   const yieldToEventLoop = createYielder()
   const { startedAt } = inputs
-  const { changed, decisions } = await decideEach(inputs, deps, yieldToEventLoop)
+  const { newStates, decisions } = await decideEach(inputs, deps, yieldToEventLoop)
   const recorded = await work.findRecorded(decisions.map(refOf))
   const unfinished = decisions.filter(
     ({ trigger, state }) => trigger.final || !recorded.final.has(state.session_id),
   )
   const resolution = await resolveVisitors(tx, { decisions: unfinished, recorded, now: startedAt })
-  const counted = await withCounts(unfinished, resolution, (sessions) =>
+  const countedDecisions = await withCounts(unfinished, resolution, (sessions) =>
     work.countRepeats(tx, sessions),
   )
   const scored = await scoredEvents(deps, {
-    decisions: counted,
+    decisions: countedDecisions,
     resolution,
     startedAt,
     yieldToEventLoop,
   })
-  return { changed, decisions, recorded, resolution, scored }
+  return { newStates, decisions, recorded, resolution, scored }
 }
 
 async function decideEach(
   { startedAt, events, states, modelOf, lookups, attestations }: DecisionInputs,
   deps: ScoreDeps,
   yieldToEventLoop: YieldToEventLoop,
-): Promise<Pick<Decided, 'changed' | 'decisions'>> {
-  const enrichers = [addLookupOutcomes(lookups), addAttestations(attestations)]
+): Promise<Pick<DecidedBatch, 'newStates' | 'decisions'>> {
+  const enrichers = [createLookupEnricher(lookups), createAttestationEnricher(attestations)]
   const decider = createDecider(states, {
     ...deps,
     modelOf,
@@ -198,31 +198,31 @@ async function decideEach(
     if (decision) decisions.push(decision)
     await yieldToEventLoop()
   }
-  return { changed: decider.changed, decisions }
+  return { newStates: decider.newStates, decisions }
 }
 
-// 3. Appends splits, decisions and links, in this order, and requests lookups that later decisions need.
-async function append(
+// 3. Appends splits, decisions and links, in this order, reports the decisions, and requests lookups for later ones.
+async function publish(
   deps: ScoreDeps,
   { lookups }: DecisionInputs,
-  { decisions, recorded, resolution, scored }: Decided,
+  { decisions, recorded, resolution, scored }: DecidedBatch,
 ): Promise<void> {
   const records = await toRecords(deps.codec, scored)
   const links = await linkRecords(deps.codec, resolution.linked, decisions)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
-  // After a crash the same decisions are appended again, but reported only once.
+  // After a crash the same decisions are appended again, but not reported again.
   for (const { event, meta } of scored)
     if (event.type === 'SessionScored' && !recorded.decisionIds.has(meta.eventId))
       deps.onDecided?.(event.data)
-  // Before the commit: if it fails, the batch is scored again and requests the same lookups.
+  // Request before the commit: if it fails, the batch is scored again and requests the same lookups.
   for (const request of lookups.requests) deps.lookups?.request(request)
 }
 
-// 4. Returns what to persist: visitors, devices, states and offsets. The caller commits it all at once.
+// 4. Returns the writes of visitors, devices, states and offsets, which the caller commits together.
 function collectWrites(
   batches: (EventBatch & { next: number })[],
-  { attestations, events, states: before }: DecisionInputs,
+  { attestations, events, states: storedStates }: DecisionInputs,
   { resolution, states }: { resolution: Resolution; states: SessionState[] },
 ): Cte[] {
   const nextOffsets = batches.map(({ topic, partition, next: next_offset, timeBefore }) => ({
@@ -232,9 +232,9 @@ function collectWrites(
     log_time: timeBefore(next_offset),
   }))
   return [
-    ...resolution.index.save(),
-    ...attestations.save(),
-    ...saveStates({ states, partitions: partitionsIn(events), before }),
+    ...resolution.index.pendingWrites(),
+    ...attestations.pendingWrites(),
+    ...saveStates({ states, partitions: partitionsIn(events), storedStates }),
     ...saveRows(offsets, nextOffsets),
   ]
 }
@@ -303,8 +303,8 @@ async function scoredEvents(
     const resolved = resolution.visitors.get(decision.state.session_id)
     // The batch uses the model in force when it started, so clamp the time to that model's period.
     const evaluatedAt = Math.min(now, modelUntil - 1)
-    const { link: visitor = null, isCopied } = resolved ?? {}
-    const history = { visitorSessions: provenSessions(resolved), isCopied, repeats, near }
+    const { link: visitor = null, hasCopiedId } = resolved ?? {}
+    const history = { visitorSessions: provenSessions(resolved), hasCopiedId, repeats, near }
     const event = asEventFailure(() => {
       const evaluation = withHistory(ownEvaluation, history)
       return scoredEvent({ ...decision, evaluation, visitor, countingKey, evaluatedAt, durationMs })
@@ -316,7 +316,7 @@ async function scoredEvents(
 }
 
 async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {
-  const id = countingKeyId(now)
+  const id = digestKeyId(now)
   await dataKeys.ensure([id])
   return dataKeys.get(id)
 }
@@ -325,7 +325,7 @@ async function toRecords(
   codec: EventCodec,
   decided: DecidedEvent<TrafficEvent>[],
 ): Promise<NewRecord[]> {
-  await codec.prepare(decided.map(({ event }) => event))
+  await codec.prepareKeys(decided.map(({ event }) => event))
   return decided.map(({ event, meta }) => asEventFailure(() => codec.toRecord(event, meta)))
 }
 
@@ -366,13 +366,13 @@ const provenSessions = (resolved: ResolvedVisitor | undefined): number =>
   resolved?.link.basis === 'deterministic' ? resolved.sessions : 0
 
 function withVisitors(
-  changed: Map<string, SessionState>,
+  newStates: Map<string, SessionState>,
   { visitors }: Resolution,
 ): SessionState[] {
-  return [...changed.values()].map((state) => {
+  return [...newStates.values()].map((state) => {
     const resolved = visitors.get(state.session_id)
     if (!resolved) return state
-    const { link: visitor, sessions: visitor_sessions, isCopied } = resolved
-    return { ...state, visitor, visitor_sessions, ...(isCopied && { copied_id: true }) }
+    const { link: visitor, sessions: visitor_sessions, hasCopiedId } = resolved
+    return { ...state, visitor, visitor_sessions, ...(hasCopiedId && { copied_id: true }) }
   })
 }

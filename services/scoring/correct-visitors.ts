@@ -2,11 +2,11 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import type { SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { pauseScoring } from './erase.ts'
-import { reassignSessions, reassignStates, ruleOf } from './visitors/links.ts'
+import { reassignmentRuleOf, reassignSessions, reassignStates } from './visitors/links.ts'
 
 /**
- * Reassigns sessions to other visitors, for corrections. Corrections block scoring and write its tables directly. If
- * scoring consumed them as events, they could not report the outcome, and two topics would need a common order.
+ * Reassigns sessions to other visitors, for corrections. Corrections block scoring and write its tables directly: as
+ * events that scoring consumes, they couldn't report the outcome, and two topics would need a common order.
  */
 export const linkedVisitors = {
   lockLinks: pauseScoring,
@@ -28,7 +28,7 @@ export const linkedVisitors = {
     if (!first) return
     const { earlier_visitor_id: from, visitor_id: to } = first
     const sessionIds = reassigned.map(({ session_id }) => session_id)
-    await reassignSessions(tx, { sessionIds, from, to, rule: ruleOf(first) })
+    await reassignSessions(tx, { sessionIds, from, to, rule: reassignmentRuleOf(first) })
     await reassignStates(tx, reassigned)
   },
 }

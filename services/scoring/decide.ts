@@ -4,14 +4,14 @@ import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { LearnedAnswers } from '../../projections/answers/learned.ts'
 import type { DecisionReason, Verdict } from '../../schemas/events.ts'
 import { hostCheckOf, signatureOutcomeOf } from './identity/outcomes.ts'
-import type { FindTrusted } from './identity/trusted.ts'
+import type { FindTrusted } from './identity/trusted-directories.ts'
 import { alwaysStandardModel, type ModelOf } from './model/in-force.ts'
 import { idleAfterMs } from './session/due.ts'
-import { type AllowsMinimal, documentOf } from './session/facts.ts'
+import { type AllowsMinimalMode, documentOf } from './session/facts.ts'
 import type { SignatureCheck } from './session/identity.ts'
 import { evolve, type SessionEvent, type SessionState } from './session/state.ts'
 import { type Evaluation, evaluate } from './signals/evaluate.ts'
-import { type Hashes, hashesOf } from './signals/repeats.ts'
+import { hashesOf, type RepeatHashes } from './signals/repeats.ts'
 
 /** A decision that an event triggered, based on its session alone. */
 export interface Decision {
@@ -23,14 +23,14 @@ export interface Decision {
   evaluation: Evaluation
   /** End of the period in which the model is known to be in force, epoch milliseconds. */
   modelUntil: number
-  hashes: Hashes
+  hashes: RepeatHashes
 }
 
 export interface DecisionSources {
   network: NetworkSource
   learned: LearnedAnswers
   simulationKey?: SimulationKey | undefined
-  allowsMinimal?: AllowsMinimal | undefined
+  allowsMinimalMode?: AllowsMinimalMode | undefined
   /** Default: organizations trust only the key directories in the agent catalogue. */
   findTrusted?: FindTrusted | undefined
 }
@@ -38,20 +38,22 @@ export interface DecisionSources {
 interface DecisionContext extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
-  /** Ids of sessions that hand off in the same batch. They skip provisional decisions, which nobody could read. */
+  /**
+   * Ids of sessions that hand off in the same batch. Their provisional decisions are skipped: nobody could read them.
+   */
   handingOff?: ReadonlySet<string> | undefined
   /** Adds the outcomes of agent lookups and attestations. */
   enrichState?: ((state: SessionState, event: SessionEvent) => SessionState) | undefined
 }
 
 interface Decider {
-  /** New states by session id. */
-  changed: Map<string, SessionState>
+  /** By session id. */
+  newStates: Map<string, SessionState>
   /** Updates the state, and returns a decision if the event triggers one. */
   apply(event: SessionEvent, traceparent?: string): Decision | undefined
 }
 
-/** Decides about the events of a batch, one at a time, so that the caller can yield between them. No I/O. */
+/** Applies the events of a batch one at a time, so that the caller can yield between them. Does no I/O. */
 export function createDecider(
   states: Map<string, SessionState>,
   {
@@ -64,15 +66,15 @@ export function createDecider(
     ...sources
   }: DecisionContext,
 ): Decider {
-  const changed = new Map<string, SessionState>()
+  const newStates = new Map<string, SessionState>()
 
   function apply(event: SessionEvent, traceparent?: string): Decision | undefined {
     const id = event.data.session_id
-    const before = changed.get(id) ?? states.get(id)
+    const before = newStates.get(id) ?? states.get(id)
     // Scoring deletes only final states, so the session is over and the event is late.
     if (!before && (event.type === 'SessionIdled' || event.type === 'AgentLookedUp')) return
     const state = enrichState(evolve(before, event), event)
-    if (state !== before) changed.set(id, state)
+    if (state !== before) newStates.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
     if (!trigger || (!trigger.final && handingOff?.has(id))) return
     const { model, until: modelUntil } = modelOf(state.organization_id)
@@ -81,20 +83,20 @@ export function createDecider(
       network: network.lookup(state.ip_address, now),
       checks: {
         ranges: network,
-        hosts: hostCheckOf(state),
+        host: hostCheckOf(state),
         signature: signatureCheckOf(state, findTrusted),
       },
       ...sources,
     }
     const evaluation = evaluate(input, model)
     const { verdict } = evaluation.score
-    // Both verdicts are based on the session alone: repeats are counted only after this.
+    // Both verdicts are based on the session alone, because repeats are counted later.
     if (trigger.onlyOnChange && verdict === state.verdict) return
-    changed.set(id, withDecision(state, trigger, verdict))
+    newStates.set(id, withDecision(state, trigger, verdict))
     const hashes = hashesOf(evaluation.facts)
     return { state, trigger, traceparent, evaluation, modelUntil, hashes }
   }
-  return { apply, changed }
+  return { apply, newStates }
 }
 
 function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): SignatureCheck | null {
@@ -111,7 +113,7 @@ export interface Trigger {
   final: boolean
   /** True if there is a decision only when the verdict changes. */
   onlyOnChange: boolean
-  /** Epoch milliseconds. */
+  /** Time of the event, epoch milliseconds. */
   at: number
   /** Hash of the document that handed off. */
   handOffDocument?: string
@@ -140,13 +142,13 @@ function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   }
 }
 
-type Data<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>['data']
+type EventData<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>['data']
 
 // A redelivered hand-off leaves the state unchanged and already has its decision.
 function handOffTrigger(
   before: SessionState | undefined,
   after: SessionState,
-  event: Data<'ResultRequested'>,
+  event: EventData<'ResultRequested'>,
 ): Trigger | undefined {
   if (after === before) return undefined
   const { decision_id: decisionId, received_at: at, document_id_hash: handOffDocument } = event
@@ -154,7 +156,7 @@ function handOffTrigger(
 }
 
 // Returns undefined if the session is final, or a body arrived after the scheduler found the session idle.
-function idleTrigger(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
+function idleTrigger(after: SessionState, event: EventData<'SessionIdled'>): Trigger | undefined {
   if (after.final) return undefined
   if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs)
     return undefined
@@ -171,7 +173,7 @@ function idleTrigger(after: SessionState, event: Data<'SessionIdled'>): Trigger 
 function lookupTrigger(
   before: SessionState | undefined,
   after: SessionState,
-  { decision_id: decisionId, looked_up_at: at }: Data<'AgentLookedUp'>,
+  { decision_id: decisionId, looked_up_at: at }: EventData<'AgentLookedUp'>,
 ): Trigger | undefined {
   if (after === before || after.decisions === 0) return undefined
   const { final, hand_off_document: handOffDocument } = after
@@ -188,10 +190,10 @@ function lookupTrigger(
 function batchTrigger(
   before: SessionState | undefined,
   after: SessionState,
-  event: Data<'BatchReceived'>,
+  event: EventData<'BatchReceived'>,
 ): Trigger | undefined {
-  const hasNothingNew = after === before || after.snapshot === null
-  if (hasNothingNew || after.final) return undefined
+  const isUnchanged = after === before || after.snapshot === null
+  if (isUnchanged || after.final) return undefined
   const decisionId = derivedId('evt', event.event_id)
   const reason = after.decisions > 0 ? 'changed' : 'first'
   return {

@@ -13,16 +13,15 @@ export interface AnsweringSession {
   state: Pick<SessionState, 'organization_id'>
   evaluation: Evaluation
   visitor: VisitorLink | null
-  /** Key of the month for visitor and network digests. Without it the session's answers are not learned. */
+  /** This month's key for visitor and network digests. Without it, nothing is learned from the session. */
   countingKey?: KeyObject | null | undefined
 }
 
 /**
- * Returns the answers that other sessions learn from. Null if they are not keyed to the document or come from a
- * simulated browser, without a visitor, or without natural input, because anybody can send sessions that only load a
- * page.
+ * Returns the answers that the deployment may learn from. Null unless they are keyed to the document, come from a real
+ * browser, and the session has a visitor and natural input: anybody can send sessions that only load a page.
  */
-export function answersOf({
+export function givenAnswersOf({
   state,
   evaluation,
   visitor,
@@ -31,7 +30,7 @@ export function answersOf({
   const { facts, fired } = evaluation
   const { snapshot, document, answers, userAgent, agent } = facts
   if (!snapshot || !document || answers.proof !== 'keyed' || facts.platform !== 'web') return null
-  if (answers.engineBy === 'simulated') return null
+  if (answers.judgedBy === 'simulated') return null
   if (!visitor || !countingKey || !hasNaturalInput(facts)) return null
   const { organization_id } = state
   const { ip_address: ipAddress } = facts.network
@@ -51,19 +50,19 @@ export function answersOf({
     canvas_seed: document.canvas_seed ?? null,
     canvas_answer: canvas === null ? null : answerDigest(String(canvas)),
     engine_answers: Object.fromEntries(
-      answers.toQuestions.map(({ id, answer }) => [String(id), answerDigest(answer)]),
+      answers.questionAnswers.map(({ id, answer }) => [String(id), answerDigest(answer)]),
     ),
-    handshake: handshake && teachesHandshake(doubts, answers) ? classDigest(handshake) : null,
+    handshake: handshake && canTeachHandshake(doubts, answers) ? classDigest(handshake) : null,
     ...digests,
     is_consistent: doubts.every(
-      (slug) => slug === 'engine_unproven' && answers.engineBy === 'recorded',
+      (slug) => slug === 'engine_unproven' && answers.judgedBy === 'recorded',
     ),
   }
 }
 
-// A TLS-intercepting proxy is learned from people whose only risk signal is its handshake. They must prove their
-// engine, because programs have the same handshake and could claim any engine.
-function teachesHandshake(doubts: readonly string[], { engine }: Facts['answers']): boolean {
+// TLS-intercepting proxies are learned from people whose only risk signal is the proxy's handshake. Their engine must
+// be proven, because programs have the same handshake and could claim any engine.
+function canTeachHandshake(doubts: readonly string[], { engine }: Facts['answers']): boolean {
   if (doubts.length === 0) return true
   return doubts.every((slug) => slug === 'browser_with_tool_handshake') && engine === 'as_claimed'
 }

@@ -5,15 +5,15 @@ import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { countingKeyId, countingKeyPrefix } from '../../projections/answers/digests.ts'
+import { digestKeyId, digestKeyPrefix } from '../../projections/answers/digests.ts'
 import {
+  createLearnedAnswers,
   type EngineProgress,
   type LearnedAnswers,
-  learnFrom,
   readLearnedAnswers,
 } from '../../projections/answers/learned.ts'
 
-interface LearningOptions {
+interface FollowOptions {
   pool: pg.Pool
   logger: Logger
   clock: Clock
@@ -26,16 +26,16 @@ const intervalMs = 5 * 60_000
 const nothingLearnedWarning =
   'no browser engine is learned yet: sessions without natural input are inconclusive, and forged sessions with recorded input can pass as human; run tidegate learn'
 
-/** Reads the learned answers every five minutes. Before the first read, and without the read model, there are none. */
-export function runLearning({ pool, logger, clock, keyring }: LearningOptions): {
+/** Keeps the learned answers in memory, and rereads them every five minutes. Before the first read there are none. */
+export function followLearnedAnswers({ pool, logger, clock, keyring }: FollowOptions): {
   learned: LearnedAnswers
   overview(): EngineProgress[]
-  /** Reads soon, after an operator's browser has taught answers. */
+  /** Triggers a read, for use after an operator's browser has taught answers. */
   wake(): void
   stop(): Promise<void>
 } {
   let hasWarned = false
-  let current = learnFrom([], { now: clock(), keys: keyring.all })
+  let current = createLearnedAnswers([], { now: clock(), keys: keyring.all })
   const { wake, stop } = runPeriodically({
     intervalMs,
     minIntervalMs: 1000,
@@ -56,6 +56,6 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
   return { learned, overview: () => current.overview(), wake, stop }
 }
 
-/** Deletes the keys of past months, so that nobody can guess the input of a digest and verify it. */
-export const purgeCountingKeys = (db: Db, now: number): Promise<number> =>
-  deleteDataKeys(db, { from: countingKeyPrefix, before: countingKeyId(now) })
+/** Deletes the keys of past months, so that nobody can test guesses against a digest. Returns the number deleted. */
+export const purgeDigestKeys = (db: Db, now: number): Promise<number> =>
+  deleteDataKeys(db, { from: digestKeyPrefix, before: digestKeyId(now) })

@@ -19,7 +19,7 @@ const reasons: DecisionReason[] = ['first', 'changed', 'hand_off', 'idle', 'look
 
 type CountDecision = (decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>) => void
 
-export function countDecisions(registry: Registry): CountDecision {
+export function createDecisionCounter(registry: Registry): CountDecision {
   const decisions = createCounter(registry, {
     name: 'tidegate_decisions_total',
     help: 'Decisions by trigger: the first snapshot, a changed verdict, a hand-off, the end of the session, or an agent lookup.',
@@ -31,7 +31,7 @@ export function countDecisions(registry: Registry): CountDecision {
 
 export type CountAttestation = (outcome: Pick<SessionAttestation, 'method' | 'status'>) => void
 
-export function countAttestations(registry: Registry): CountAttestation {
+export function createAttestationCounter(registry: Registry): CountAttestation {
   const attestations = createCounter(registry, {
     name: 'tidegate_attestations_total',
     help: 'App attestations checked, by method and result.',
@@ -41,7 +41,7 @@ export function countAttestations(registry: Registry): CountAttestation {
 }
 
 /** Registers gauges of the learning progress of each browser engine, as of the last read. */
-export function measureLearning(registry: Registry, overview: () => EngineProgress[]): void {
+export function registerLearningGauges(registry: Registry, overview: () => EngineProgress[]): void {
   const gauge = (name: string, help: string, value: (engine: EngineProgress) => number) =>
     new Gauge({
       name,
@@ -49,9 +49,9 @@ export function measureLearning(registry: Registry, overview: () => EngineProgre
       labelNames: ['environment', 'engine'],
       registers: [registry],
       collect() {
-        for (const learned of overview()) {
-          const { environment, engine } = learned
-          this.set({ environment, engine }, value(learned))
+        for (const progress of overview()) {
+          const { environment, engine } = progress
+          this.set({ environment, engine }, value(progress))
         }
       },
     })

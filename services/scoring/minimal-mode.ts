@@ -3,7 +3,7 @@ import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
 import { followProjection } from '../../infra/event-store/follow.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { findMinimalModeOrganizations } from '../../projections/policies/queries.ts'
-import type { AllowsMinimal } from './session/facts.ts'
+import type { AllowsMinimalMode } from './session/facts.ts'
 
 interface MinimalModeOptions {
   pool: pg.Pool
@@ -12,13 +12,11 @@ interface MinimalModeOptions {
 }
 
 export interface MinimalMode {
-  allowsMinimal: AllowsMinimal
+  allowsMinimalMode: AllowsMinimalMode
   stop(): Promise<void>
 }
 
-/**
- * Keeps the set of organizations that allow minimal mode. Resolves after the first read, so no session is misjudged.
- */
+/** Tracks the organizations that allow minimal mode. Resolves after the first read, so no session is misjudged. */
 export async function followMinimalMode({
   pool,
   ...deps
@@ -26,10 +24,10 @@ export async function followMinimalMode({
   let organizationIds = new Set<string>()
   const { stop } = await followProjection(deps, {
     projection: 'policies',
-    what: 'data policies',
+    label: 'data policies',
     async read() {
       organizationIds = new Set(await findMinimalModeOrganizations(pool))
     },
   })
-  return { allowsMinimal: (organizationId) => organizationIds.has(organizationId), stop }
+  return { allowsMinimalMode: (organizationId) => organizationIds.has(organizationId), stop }
 }

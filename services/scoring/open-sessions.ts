@@ -5,9 +5,9 @@ import { progressOf } from '../../infra/log/progress.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { parsedState, readOffsets, type StoredStateRow } from './store.ts'
+import { parseState, readOffsets, type StoredStateRow } from './store.ts'
 import { clientIdsOf, presentedKeys, visitorKeysOf } from './visitors/keys.ts'
-import { keysFromLinks } from './visitors/links.ts'
+import { keysFromLinksSql } from './visitors/links.ts'
 
 export interface VisitorIdentifiers {
   scope: DataScope
@@ -18,9 +18,9 @@ export interface VisitorIdentifiers {
 
 /**
  * Returns the ids of open sessions without a decision whose clients present ids of these visitors. Reads all open
- * sessions of the scope, that is, of about half an hour.
+ * sessions of the scope, which are those active within about half an hour.
  */
-export async function openSessionsOf(
+export async function undecidedSessionsOf(
   tx: Tx,
   { scope, visitorIds, continuityIds }: VisitorIdentifiers,
 ): Promise<string[]> {
@@ -39,7 +39,7 @@ export async function openSessionsOf(
     [organization_id, environment],
   )
   return rows.flatMap((row) => {
-    const state = parsedState(row)
+    const state = parseState(row)
     if (state.decisions > 0) return []
     const presented = presentedKeys(visitorKeysOf(clientIdsOf(state), null))
     return presented.some((key) => keys.has(key)) ? [state.session_id] : []
@@ -49,7 +49,7 @@ export async function openSessionsOf(
 async function linkedKeys(tx: Tx, visitorIds: string[]): Promise<string[]> {
   const links = '(select * from scoring.links where visitor_id = any($1)) links'
   const { rows } = await tx.query<{ key: string }>(
-    `select encode(key, 'hex') as key from (${keysFromLinks(links)}) keys`,
+    `select encode(key, 'hex') as key from (${keysFromLinksSql(links)}) keys`,
     [visitorIds],
   )
   return rows.map(({ key }) => key)

@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { isErasure } from '../../infra/event-store/erased.ts'
+import { isErasure } from '../../infra/event-store/erasures.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { type EventSource, readEvents } from '../../infra/event-store/read-events.ts'
 import type { Position } from '../../infra/log/port.ts'
-import { type Cte, runTogether } from '../../infra/postgres/arrays.ts'
+import { type Cte, runAsOneStatement } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
-import { replacing, writeRows } from '../../infra/postgres/table.ts'
+import { overwrite, writeRows } from '../../infra/postgres/table.ts'
 import { isReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import {
   eventTopics,
@@ -15,9 +15,9 @@ import {
 } from '../../schemas/events.ts'
 import { attestedDeviceOf, attestedDevices, type StoredDevice } from './attestation/tables.ts'
 import { pauseScoring } from './erase.ts'
-import { readOffset } from './store.ts'
-import { allKeys, linkedProfile, storageKeyOf, visitorKeysOf } from './visitors/keys.ts'
-import { keysFromLinks, ruleOf, visitorsFromLinks } from './visitors/links.ts'
+import { ensureOffset } from './store.ts'
+import { allKeys, profileFromEvent, storageKeyOf, visitorKeysOf } from './visitors/keys.ts'
+import { keysFromLinksSql, reassignmentRuleOf, visitorsFromLinksSql } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
 import {
   deleteExpiredVisitors,
@@ -45,13 +45,13 @@ export interface RebuiltVisitors {
   switched: boolean
 }
 
-/** Rebuilds the visitors, and replaces the stored ones if they are equal or differences are accepted. */
+/** Rebuilds the visitors, and replaces the stored ones if nothing differs or differences are accepted. */
 export function rebuildVisitors(
   sources: VisitorSources,
   { acceptDifferences }: { acceptDifferences: boolean },
 ): Promise<RebuiltVisitors> {
   return transaction(sources.pool, async (tx) => {
-    const read = await readVisitors(tx, sources)
+    const read = await rebuildInTemporaryTables(tx, sources)
     const switched = read.differences === 0 || acceptDifferences
     if (switched) await replaceVisitors(tx)
     return { ...read, switched }
@@ -67,31 +67,31 @@ export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitor
     await tx.query('select pg_advisory_xact_lock($1)', [lockKey('restore visitors')])
     const { rowCount } = await tx.query('select from scoring.offsets limit 1')
     if (rowCount !== 0) return undefined
-    const read = await readVisitors(tx, sources)
+    const read = await rebuildInTemporaryTables(tx, sources)
     await replaceVisitors(tx)
     // Don't start at 0: a partition whose records have all expired would lag forever.
     for (const first of await sources.log.firstPositions(eventTopics.BatchReceived))
-      await readOffset(tx, first, first.offset)
+      await ensureOffset(tx, first, first.offset)
     return { ...read, switched: true }
   })
 }
 
-async function readVisitors(
+async function rebuildInTemporaryTables(
   tx: Tx,
   sources: VisitorSources,
 ): Promise<Omit<RebuiltVisitors, 'switched'>> {
   await tx.query(temporaryTables)
   const ends: Position[] = []
-  for (const topic of topics) ends.push(...(await readLinks(tx, sources, { topic, from: [] })))
+  for (const topic of topics) ends.push(...(await loadTopic(tx, sources, { topic, from: [] })))
   await pauseScoring(tx)
-  for (const topic of topics) await readLinks(tx, sources, { topic, from: ends })
+  for (const topic of topics) await loadTopic(tx, sources, { topic, from: ends })
   await tx.query(buildVisitors)
   const cutoffs = await readCutoffs(sources)
   for (const tables of [rebuiltTables, storedTables])
     await deleteExpiredVisitors(tx, cutoffs, tables)
   await pruneDevices(tx, cutoffs, 'rebuilt_devices')
   const { rows } = await tx.query(comparison)
-  return counts.parse(rows)[0]
+  return comparisonResult.parse(rows)[0]
 }
 
 // Topics with links, reassignments, attested devices and erasures.
@@ -110,7 +110,7 @@ async function replaceVisitors(tx: Tx): Promise<void> {
     insert into scoring.attested_devices (${attestedDevices.names}) select ${attestedDevices.names} from rebuilt_devices`)
 }
 
-const counts = z.tuple([
+const comparisonResult = z.tuple([
   z.object({
     sessions: z.number(),
     visitors: z.number(),
@@ -119,7 +119,7 @@ const counts = z.tuple([
   }),
 ])
 
-// The session is the key, because scoring may have linked it more than once, and its last link counts.
+// `session_id` is the key, because scoring may have linked a session more than once, and the last link counts.
 const temporaryTables = `create temporary table rebuilt_links (like scoring.links, primary key (session_id)) on commit drop;
   create temporary table rebuilt_reassignments (
     session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint
@@ -133,8 +133,8 @@ const buildVisitors = `delete from rebuilt_links where session_id in (select ses
     set visitor_id = m.visitor_id, apart_from = m.apart_from, merged_at = m.merged_at from rebuilt_reassignments m
     where m.session_id = l.session_id;
   create index on rebuilt_links (visitor_id);
-  create temporary table rebuilt_visitors on commit drop as ${visitorsFromLinks('rebuilt_links')};
-  create temporary table rebuilt_visitor_keys on commit drop as ${keysFromLinks('rebuilt_links')}`
+  create temporary table rebuilt_visitors on commit drop as ${visitorsFromLinksSql('rebuilt_links')};
+  create temporary table rebuilt_visitor_keys on commit drop as ${keysFromLinksSql('rebuilt_links')}`
 
 const comparison = `select (select count(*) from rebuilt_links)::float8 as sessions,
     (select count(*) from rebuilt_visitors)::float8 as visitors,
@@ -159,7 +159,7 @@ const storedTables = {
   links: 'scoring.links',
 }
 
-// Reads the log as well, because the read model may not be filled yet.
+// Reads the log instead of the read model, which may not be filled yet.
 async function readCutoffs(sources: VisitorSources): Promise<VisitorCutoffs> {
   const expired: OrganizationDataExpired[] = []
   await readEvents(sources, {
@@ -172,7 +172,8 @@ async function readCutoffs(sources: VisitorSources): Promise<VisitorCutoffs> {
   return visitorCutoffs(expired)
 }
 
-async function readLinks(
+// Loads the topic's events into the temporary tables. Returns the end positions.
+async function loadTopic(
   tx: Tx,
   sources: VisitorSources,
   { topic, from }: { topic: (typeof topics)[number]; from: Position[] },
@@ -184,31 +185,31 @@ async function readLinks(
     from: startOf,
     async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
-      await runTogether(tx, [
-        ...putLinks([...links.values()]),
-        ...putDevices(events.flatMap(devicesOf)),
+      await runAsOneStatement(tx, [
+        ...linkWrites([...links.values()]),
+        ...deviceWrites(events.flatMap(devicesOf)),
       ])
-      await putReassignments(tx, events)
-      await putErased(tx, events)
+      await writeReassignments(tx, events)
+      await writeErased(tx, events)
       // Keep the transaction from hitting the idle timeout.
       if (links.size === 0) await tx.query('select')
     },
   })
 }
 
-// A session's reassignments are in one partition, so the last one counts.
-async function putReassignments(tx: Tx, events: RecordedEvent[]): Promise<void> {
+// A session's reassignments are in one partition, so they are in order and the last one counts.
+async function writeReassignments(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const newest = new Map(events.filter(isReassignment).map(({ data }) => [data.session_id, data]))
   const written = writeRows(
     { name: 'rebuilt_reassignments', key: linkTable.key },
     {
       as: 'put_reassignments',
       columns: reassignmentColumns,
-      conflict: replacing({ ...linkTable, columns: reassignmentColumns }),
-      rows: [...newest.values()].map((data) => ({ ...data, ...ruleOf(data) })),
+      conflict: overwrite({ ...linkTable, columns: reassignmentColumns }),
+      rows: [...newest.values()].map((data) => ({ ...data, ...reassignmentRuleOf(data) })),
     },
   )
-  await runTogether(tx, written)
+  await runAsOneStatement(tx, written)
 }
 
 const reassignmentColumns = linkTable.columnsOf(
@@ -218,7 +219,7 @@ const reassignmentColumns = linkTable.columnsOf(
   'merged_at',
 )
 
-async function putErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
+async function writeErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const erased = events.filter(isErasure).flatMap(({ data }) => data.session_ids)
   if (erased.length > 0)
     await tx.query('insert into rebuilt_erased select unnest($1::text[]) on conflict do nothing', [
@@ -227,7 +228,7 @@ async function putErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
 }
 
 function linksOf({ type, data }: RecordedEvent): Link[] {
-  return type === 'VisitorLinked' ? [linkOf(data, linkedProfile(data))] : []
+  return type === 'VisitorLinked' ? [linkOf(data, profileFromEvent(data))] : []
 }
 
 function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
@@ -251,8 +252,8 @@ function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
 const devicesOf = ({ type, data }: RecordedEvent): StoredDevice[] =>
   type === 'SessionScored' ? [attestedDeviceOf(data) ?? []].flat() : []
 
-// Keeps the device state that was seen last, because decisions are read partition by partition.
-function putDevices(devices: StoredDevice[]): Cte[] {
+// Keeps the latest state of each device, because partitions are read one after another.
+function deviceWrites(devices: StoredDevice[]): Cte[] {
   const sorted = devices.toSorted((a, b) => a.last_seen_at - b.last_seen_at)
   const newest = new Map(sorted.map((device) => [device.id, device]))
   const { columns } = attestedDevices
@@ -262,13 +263,13 @@ function putDevices(devices: StoredDevice[]): Cte[] {
       as: 'put_devices',
       columns,
       rows: [...newest.values()],
-      conflict: `${replacing(attestedDevices)} where excluded.last_seen_at >= known.last_seen_at`,
+      conflict: `${overwrite(attestedDevices)} where excluded.last_seen_at >= known.last_seen_at`,
     },
   )
 }
 
-function putLinks(rows: Link[]): Cte[] {
+function linkWrites(rows: Link[]): Cte[] {
   const { key, columns } = linkTable
-  const conflict = replacing(linkTable)
+  const conflict = overwrite(linkTable)
   return writeRows({ name: 'rebuilt_links', key }, { as: 'put_links', columns, rows, conflict })
 }

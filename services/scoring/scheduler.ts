@@ -21,7 +21,7 @@ const maxSessions = 500
 
 /**
  * Ends sessions: appends SessionIdled after 30 to 40 minutes without a body, or at 24 hours, and deletes the states of
- * sessions that have been final for long. Any number may run; a lock lets one work at a time.
+ * final sessions 25 hours after they opened. Any number may run; a lock lets one work at a time.
  */
 export function runSessionScheduler(options: SchedulerOptions): { stop(): Promise<void> } {
   const { logger, intervalMs = 5000 } = options
@@ -32,12 +32,12 @@ export function runSessionScheduler(options: SchedulerOptions): { stop(): Promis
   })
 }
 
-/** Polls once, and returns the number of ended sessions, at most 500. The lock ends with the transaction or process. */
+/** Runs one poll. Returns the number of ended sessions, at most 500, or 0 if another process holds the lock. */
 export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<number> {
   const now = clock()
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'tidegate:session-scheduler'))) return 0
-    const due = await takeDue(tx, now)
+    const due = await takeDueSessions(tx, now)
     // Append before the mark is committed: a crash in between repeats the same event ids.
     if (due.length > 0) await log.append(due.map((session) => idledRecord(codec, session, now)))
     await deleteFinalStates(tx)
@@ -45,8 +45,8 @@ export async function endSessions({ log, pool, codec, clock }: SchedulerOptions)
   })
 }
 
-// Compares with the log's time instead of the clock: if scoring lags by days or replays them, records of a finished
-// session are still to come. Skips rows locked by scoring, to avoid deadlocks.
+// Compares with the log's time instead of the clock: while scoring lags or replays old records, more records of a
+// finished session may follow. Skips rows locked by scoring, to avoid deadlocks.
 async function deleteFinalStates(tx: Tx): Promise<void> {
   await tx.query(
     `delete from scoring.sessions where session_id in (
@@ -68,7 +68,7 @@ interface DueSession {
 }
 
 // Returns sessions to end, and marks them so that the next poll skips them unless they become active again.
-async function takeDue(tx: Tx, now: number): Promise<DueSession[]> {
+async function takeDueSessions(tx: Tx, now: number): Promise<DueSession[]> {
   const { rows } = await tx.query<DueSession>(
     `update scoring.sessions set idled_at = $1
       where session_id in (

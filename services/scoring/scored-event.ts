@@ -7,18 +7,18 @@ import { attribute } from './explain/attribution.ts'
 import { evidenceOf, type ScoredMembers } from './explain/evidence.ts'
 import { manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
-import { type AnsweringSession, answersOf } from './given-answers.ts'
+import { type AnsweringSession, givenAnswersOf } from './given-answers.ts'
 import { signatureOutcomeOf } from './identity/outcomes.ts'
 import { modelId, standardModel } from './model/model.ts'
-import { clientBrands, type Facts, isAnswered } from './session/facts.ts'
+import { type Facts, hasAnsweredChallenge, mostSpecificBrand } from './session/facts.ts'
 import type { SessionState } from './session/state.ts'
-import type { Hashes } from './signals/repeats.ts'
+import type { RepeatHashes } from './signals/repeats.ts'
 
 interface ScoredDecision extends AnsweringSession {
   state: SessionState
   trigger: Trigger
   traceparent?: string | undefined
-  hashes: Hashes
+  hashes: RepeatHashes
   evaluatedAt: number
   durationMs: number
 }
@@ -57,7 +57,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     scoring_version: standardModel.version,
     verdict: score.verdict,
     risk_score: score.risk,
-    phase: facts.behavioral ? 'behavioral' : 'snapshot',
+    phase: facts.hasInput ? 'behavioral' : 'snapshot',
     is_provisional: !trigger.final,
     manipulation: manipulationOf(fired, facts),
     score_breakdown: score.breakdown,
@@ -86,7 +86,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     hand_off: handOffOf(state, trigger, facts),
     ...decision.hashes,
     repeats: facts.repeats,
-    given_answers: trigger.final && !state.final ? answersOf(decision) : null,
+    given_answers: trigger.final && !state.final ? givenAnswersOf(decision) : null,
     key_id: state.key_id ?? null,
     // Without its opening event a session's platform is only a default.
     platform: state.sdk ? state.platform : null,
@@ -109,7 +109,7 @@ function handOffOf(
   if (!document) return null
   const hasSnapshot = facts.snapshot !== null && state.snapshot_document === document.hash
   return {
-    challenge_answered: hasSnapshot && isAnswered(facts),
+    challenge_answered: hasSnapshot && hasAnsweredChallenge(facts),
     input_observed: (document.inputs ?? 0) > 0,
     binding: document.binding ?? null,
   }
@@ -127,7 +127,7 @@ function requestOf(state: SessionState, { document, snapshot }: Facts): SessionS
   }
 }
 
-// `absent` means that one of the three headers is missing. Null if all of them are.
+// Returns null without any of the three Web Bot Auth headers. `absent` means that only some are missing.
 function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
   const outcome = document && signatureOutcomeOf(document)
   if (!outcome) return null
@@ -165,7 +165,7 @@ function coverageOf(facts: Facts, members: ScoredMembers): SessionScored['analys
       (screenSize(snapshot) !== null || (snapshot.native?.device_model ?? null) !== null),
     network: facts.network.status === 'ready',
     runtime: native !== null || (snapshot?.automation.webdriver ?? null) !== null,
-    behavioral: facts.behavioral,
+    behavioral: facts.hasInput,
     visitor_identity: visitor !== null,
     attestation: facts.platform === 'web' ? null : facts.attestation?.status === 'valid',
   }
@@ -174,33 +174,33 @@ function coverageOf(facts: Facts, members: ScoredMembers): SessionScored['analys
 const emptySnapshot: Snapshot = snapshotSchema.parse({})
 
 function telemetryOf(snapshot: Snapshot | null): ClientTelemetry {
-  const s = snapshot ?? emptySnapshot
-  const { detected: _, ...fonts } = s.fonts
+  const observed = snapshot ?? emptySnapshot
+  const { detected: _, ...fonts } = observed.fonts
   return {
-    navigator: navigatorOf(s),
-    storage: s.storage,
-    canvas: s.canvas,
-    graphics: { webgl: s.webgl, webgpu: s.webgpu },
-    audio: s.audio,
+    navigator: navigatorOf(observed),
+    storage: observed.storage,
+    canvas: observed.canvas,
+    graphics: { webgl: observed.webgl, webgpu: observed.webgpu },
+    audio: observed.audio,
     fonts,
-    media: s.media,
+    media: observed.media,
   }
 }
 
-function navigatorOf({ navigator: n }: Snapshot): ClientTelemetry['navigator'] {
+function navigatorOf({ navigator }: Snapshot): ClientTelemetry['navigator'] {
   return {
-    platform: n.platform,
-    vendor: n.vendor,
-    hardware_concurrency: n.hardware_concurrency,
-    device_memory: n.device_memory,
-    max_touch_points: n.max_touch_points,
-    pdf_viewer_enabled: n.pdf_viewer_enabled,
-    cookie_enabled: n.cookie_enabled,
-    product_sub: n.product_sub,
-    primary_language: n.language,
-    languages: n.languages,
-    mime_types_count: n.mime_types_count,
-    plugins: n.plugins,
+    platform: navigator.platform,
+    vendor: navigator.vendor,
+    hardware_concurrency: navigator.hardware_concurrency,
+    device_memory: navigator.device_memory,
+    max_touch_points: navigator.max_touch_points,
+    pdf_viewer_enabled: navigator.pdf_viewer_enabled,
+    cookie_enabled: navigator.cookie_enabled,
+    product_sub: navigator.product_sub,
+    primary_language: navigator.language,
+    languages: navigator.languages,
+    mime_types_count: navigator.mime_types_count,
+    plugins: navigator.plugins,
   }
 }
 
@@ -208,7 +208,7 @@ export function browserOf(facts: Facts): Browser {
   const { agent, snapshot } = facts
   const unnamed = { name: null, version: null, major_version: null }
   if (snapshot?.native) return { ...unnamed, engine: 'native', app_name: snapshot.native.bundle_id }
-  const brand = clientBrands(facts)
+  const brand = mostSpecificBrand(facts)
   const version = snapshot?.navigator.ua_full_version ?? brand?.version ?? agent.version
   return {
     name: brand?.brand ?? agent.browser,

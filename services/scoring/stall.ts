@@ -48,7 +48,7 @@ interface StallOptions {
 const topic = eventTopics.BatchReceived
 const stalledAfterSeconds = 60
 
-/** Watches whether any process reads the collect topic. `reason` returns undefined unless scoring is stalled. */
+/** Detects when no process reads the collect topic. `reason` returns undefined unless scoring is stalled. */
 export function watchStall(options: StallOptions) {
   const {
     readStored,

@@ -84,8 +84,8 @@ const loadStates = `select session_id, is_cached, case when not is_cached then s
   union all select session_id, null, null, null from tidegate_keys.session_keys
     where session_id = any($1::text[]) and sealed_key is null`
 
-/** Reads the rows of `lockAndLoadStatements`. A row with `is_cached` null is an erased session. */
-export function readBatchStart(
+/** Parses the rows of `lockAndLoadStatements`. A row with `is_cached` null is an erased session. */
+export function batchStartOf(
   [offsets = [], sessions = []]: Rows[],
   cached: Map<string, CachedState>,
 ): BatchStart {
@@ -99,7 +99,7 @@ export function readBatchStart(
     const id = String(row.session_id)
     const state = row.is_cached ? cached.get(id)?.state : undefined
     if (row.is_cached === null) start.erased.add(id)
-    else start.states.set(id, state ?? parsedState(storedColumns(row)))
+    else start.states.set(id, state ?? parseState(storedColumns(row)))
   }
   return start
 }
@@ -115,7 +115,7 @@ export interface StoredStateRow {
   constants: string
 }
 
-export function parsedState(row: Pick<StoredStateRow, 'state' | 'constants'>): SessionState {
+export function parseState(row: Pick<StoredStateRow, 'state' | 'constants'>): SessionState {
   const constants: Constants = JSON.parse(row.constants)
   return { ...JSON.parse(row.state), ...constants }
 }
@@ -129,14 +129,14 @@ export async function readStates(
     'select session_id, state, constants from scoring.sessions where session_id = any($1)',
     [sessionIds],
   )
-  return new Map(rows.map((row) => [row.session_id, parsedState(row)]))
+  return new Map(rows.map((row) => [row.session_id, parseState(row)]))
 }
 
 /**
- * Returns the partition's stored next offset. Creates the row that `lockAndLoadStatements` locks, and raises its offset
- * to `first` if that is higher, because earlier records have expired.
+ * Creates the offset row that `lockAndLoadStatements` locks, or raises its offset to `first`, because earlier records
+ * have expired. Returns the offset stored before, or `first` if there was none.
  */
-export async function readOffset(
+export async function ensureOffset(
   db: Pick<Tx, 'query'>,
   { topic, partition }: TopicPartition,
   first = 0,
@@ -178,11 +178,11 @@ interface ChangedStates {
   states: SessionState[]
   /** By session id. */
   partitions: Map<string, number>
-  /** Stored states by session id. Constants are written only if they differ from these. */
-  before: Map<string, SessionState>
+  /** By session id. Constants are written only if they differ from these. */
+  storedStates: Map<string, SessionState>
 }
 
-export function saveStates({ states, partitions, before }: ChangedStates): Cte[] {
+export function saveStates({ states, partitions, storedStates }: ChangedStates): Cte[] {
   const rows = states.map(({ snapshot, visitor, ...state }) => {
     const {
       session_id,
@@ -192,7 +192,7 @@ export function saveStates({ states, partitions, before }: ChangedStates): Cte[]
       last_activity_at,
       final_at,
     } = state
-    const stored = before.get(session_id)
+    const stored = storedStates.get(session_id)
     const isSame = stored?.snapshot === snapshot && stored?.visitor === visitor
     return {
       session_id,

@@ -38,7 +38,7 @@ export const sessionStates = table(
     constants: nullable(column.json<Constants>()),
   },
   {
-    // Two, because an erasure reads all open sessions while scoring is blocked, and final ones are many more.
+    // Two indexes, because most sessions are final, and an erasure must read all open ones quickly: it blocks scoring.
     indexes: ['(due_at) where final_at is null', '(due_at) where final_at is not null'],
     // Leaves room for the next row version on the same page, so updates are HOT and write no index.
     storage: 'fillfactor = 50',

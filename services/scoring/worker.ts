@@ -13,7 +13,7 @@ import { findDecisions, findLatestDecisions } from '../../projections/sessions/q
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreDeps, scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
-import { createStateCache, readOffset } from './store.ts'
+import { createStateCache, ensureOffset } from './store.ts'
 import type { DecisionRef, RecordedDecisions } from './visitors/split.ts'
 
 interface ScoringOptions extends ScoreDeps {
@@ -28,7 +28,7 @@ export type RunningScoring = Pick<EventConsumer, 'status' | 'stop'>
 
 const topic = eventTopics.BatchReceived
 
-// Nobody waits for a provisional decision, but a client waits for the decision about its hand-off.
+// Batches may wait for more records, except after a hand-off, whose client waits for the decision.
 const linger = { ms: 250, urgent: new Set(['ResultRequested']) }
 
 /**
@@ -45,8 +45,8 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
 
   async function startOffset({ partition, offset: first }: Position): Promise<number> {
     const ends = await log.endPositions(topic)
-    recovery.suspect(partition, ends.find((end) => end.partition === partition)?.offset ?? 0)
-    return readOffset(pool, { topic, partition }, first)
+    recovery.markSuspect(partition, ends.find((end) => end.partition === partition)?.offset ?? 0)
+    return ensureOffset(pool, { topic, partition }, first)
   }
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
@@ -59,35 +59,35 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
       const next = await scoreBatches(options, { batches, findRecorded, countRepeats, stateCache })
       for (const { partition, expected } of batches) {
         const stored = next.find((position) => position.partition === partition)?.offset ?? expected
-        // Scoring goes back to the stored offset, and decisions after it may already be on the log.
-        if (stored < expected) recovery.suspect(partition, expected)
+        // Scoring restarts from the stored offset, and decisions about later records may already be on the log.
+        if (stored < expected) recovery.markSuspect(partition, expected)
       }
       return next
     } catch (error) {
       stateCache.clear()
       // The decisions may have been appended before the failure.
-      for (const { partition, end } of batches) recovery.suspect(partition, end)
+      for (const { partition, end } of batches) recovery.markSuspect(partition, end)
       throw error
     }
   }
 
-  const reading = { group, topics: [topic], log, codec, logger, skips, onExpired, linger }
-  return consumeEvents({ consumerName: 'scoring', ...reading, startOffset, apply })
+  const subscription = { group, topics: [topic], log, codec, logger, skips, onExpired, linger }
+  return consumeEvents({ consumerName: 'scoring', ...subscription, startOffset, apply })
 }
 
 interface Recovery {
-  /** Notes that a process that crashed may have scored the partition's records before the offset `until`. */
-  suspect(partition: number, until: number): void
-  /** Returns the recorded decisions if a batch starts within a suspected range; otherwise nothing. */
+  /** Records that a crashed process may have already scored the partition's records before the offset `until`. */
+  markSuspect(partition: number, until: number): void
+  /** Returns the decisions already on the log if a batch starts in a suspect range; otherwise none. */
   findRecorded(
     starts: { partition: number; offset: number }[],
     decisions: DecisionRef[],
   ): Promise<RecordedDecisions>
 }
 
-const waitMs = 2000
+const maxWaitMs = 2000
 
-const nothingRecorded: RecordedDecisions = {
+const noRecordedDecisions: RecordedDecisions = {
   decisionIds: new Set(),
   final: new Set(),
   visitors: new Map(),
@@ -95,8 +95,8 @@ const nothingRecorded: RecordedDecisions = {
 
 /**
  * Keeps decisions stable when records are scored again after a crash between append and commit. Other sessions may have
- * been scored since and could change the visitor match, so the recorded visitor is reused. Decision ids are deterministic.
- * Different batch boundaries may skip a provisional decision; nothing follows a final one.
+ * been scored since and could change the visitor match, so the recorded visitor is reused. Decision ids are
+ * deterministic. Other batch boundaries may skip a provisional decision, but no decision follows a final one.
  */
 export function createRecovery({
   log,
@@ -111,14 +111,14 @@ export function createRecovery({
     const last = ends
       .filter(({ offset }) => offset > 0)
       .map((end) => ({ ...end, offset: end.offset - 1 }))
-    await applied.waitFor('sessions', last, { timeoutMs: waitMs }).catch((err) => {
+    await applied.waitFor('sessions', last, { timeoutMs: maxWaitMs }).catch((err) => {
       // Don't stop scoring: at worst a repeated session is linked to a new visitor.
       logger.warn({ err }, 'read model is behind: continuing without earlier decisions')
     })
   }
 
   return {
-    suspect(partition, until) {
+    markSuspect(partition, until) {
       suspects.set(partition, { until: Math.max(until, suspects.get(partition)?.until ?? 0) })
     },
     async findRecorded(starts, decisions) {
@@ -128,7 +128,7 @@ export function createRecovery({
         suspects.delete(partition)
         return []
       })
-      if (suspected.length === 0 || decisions.length === 0) return nothingRecorded
+      if (suspected.length === 0 || decisions.length === 0) return noRecordedDecisions
       const unready = suspected.filter((suspect) => !suspect.ready)
       const caughtUp = unready.length > 0 ? waitForReadModel() : undefined
       for (const suspect of unready) suspect.ready = caughtUp

@@ -1,10 +1,10 @@
 import { createAuth, type KeyAuth } from '../../infra/access/auth.ts'
 import { createBudget } from '../../infra/access/budget.ts'
-import { type Charges, createCharges } from '../../infra/access/charge.ts'
-import { createKeyUsage } from '../../infra/access/key-usage.ts'
+import { createRequestMeter, type RequestMeter } from '../../infra/access/charge.ts'
+import { createKeyUsageBuffer } from '../../infra/access/key-usage.ts'
 import { createRateLimiter } from '../../infra/access/rate-limit/limiter.ts'
 import {
-  createPostgresStore,
+  createPostgresBucketStore,
   rateLimitPoolOptions,
 } from '../../infra/access/rate-limit/postgres-store.ts'
 import type { AuthCounters } from '../../infra/http/metrics.ts'
@@ -16,15 +16,15 @@ import type { Core } from './dependencies.ts'
 
 export type AccessControl = ReturnType<typeof createAccessControl>
 
-// A consent page makes a few requests at first and then one every two seconds. One address may open several pages.
+// A consent page makes a few requests at first, then one every two seconds. An address may open several pages.
 const consentPageRate = { perSecond: 10, burst: 300 }
 
 export function createAccessControl(
   core: Core,
   { counters, undo }: { counters: AuthCounters; undo: AsyncDisposableStack },
-): { auth: KeyAuth; idempotency: Idempotency; personCharges: Charges } {
+): { auth: KeyAuth; idempotency: Idempotency; consoleMeter: RequestMeter } {
   const { pool, config, applied } = core
-  const usage = createKeyUsage(core)
+  const usage = createKeyUsageBuffer(core)
   undo.defer(() => usage.close())
   const consentPageBudget = createBudget({ clock: core.clock, ...consentPageRate })
   const limiter = createLimiter(core, undo)
@@ -43,19 +43,23 @@ export function createAccessControl(
     onKeyUsed: usage.recordUse,
     ...counters,
   })
-  // Changes of keys and organizations take effect at once if the notification arrives, else when the cache expires (15
-  // s).
+  // Changes take effect at once if the notification arrives, else when the cache expires after 15 seconds.
   undo.defer(applied.onChange('organizations', auth.invalidate))
   undo.defer(applied.onChange('policies', auth.invalidate))
-  const personCharges = createCharges({ clock: core.clock, limiter, defaultLimits, ...counters })
-  return { auth, idempotency: createIdempotency(core), personCharges }
+  const consoleMeter = createRequestMeter({
+    clock: core.clock,
+    limiter,
+    defaultLimits,
+    ...counters,
+  })
+  return { auth, idempotency: createIdempotency(core), consoleMeter }
 }
 
-// The limiter has a separate pool, so that it does not wait for commands.
+// Uses a separate pool, so that rate limiting does not wait for commands.
 function createLimiter({ databaseUrl }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())
-  const limiter = createRateLimiter({ store: createPostgresStore(pool) })
+  const limiter = createRateLimiter({ store: createPostgresBucketStore(pool) })
   undo.defer(() => limiter.close())
   return limiter
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
-import { liveOffsets } from '../../infra/event-store/builds.ts'
+import { loadLiveOffsets } from '../../infra/event-store/builds.ts'
 import type { Position, Topic } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { cachedFor } from '../../infra/timing.ts'
@@ -12,15 +12,19 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
-import { createHandOff, createRecipients, type HandOff } from '../collect/hand-off.ts'
-import { countDocuments, countShed, measureAdmission } from '../collect/metrics.ts'
+import { createHandOff, createRecipientCache, type HandOff } from '../collect/hand-off.ts'
+import {
+  createDocumentCounter,
+  createShedCounter,
+  registerAdmissionGauges,
+} from '../collect/metrics.ts'
 import { collectRoutes } from '../collect/routes.ts'
 import type { Tenant } from '../collect/sealed-ids.ts'
 import type { VolumeLimits } from '../collect/volume.ts'
 import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
-import type { LocalDecisions } from './own-decisions.ts'
+import type { LocalDecisions } from './local-decisions.ts'
 
 interface OpenParts {
   registry: Registry
@@ -34,24 +38,24 @@ export function openCollect(core: Core, parts: OpenParts) {
   return {
     claims: openClaims(core, parts.undo),
     admission: openAdmission(core, parts),
-    recipients: openRecipients(core, parts.undo),
-    countDocument: countDocuments(parts.registry),
+    recipients: openRecipientCache(core, parts.undo),
+    countDocument: createDocumentCounter(parts.registry),
   }
 }
 
-// Claims have a separate pool, because every batch waits for its claim.
+// Uses a separate pool, because every batch waits for its claim.
 function openClaims({ databaseUrl }: Core, undo: AsyncDisposableStack): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())
   return createClaims(createClaimTable(pool))
 }
 
-// The cache is invalidated when keys are issued or revoked.
-export function openRecipients(
+// Entries are dropped when keys of the organization are issued or revoked.
+export function openRecipientCache(
   { pool, keyring, clock, applied }: Core,
   undo: AsyncDisposableStack,
 ) {
-  const recipients = createRecipients({
+  const recipients = createRecipientCache({
     findKeys: ({ organizationId, environment }: Tenant) =>
       recipientKeys(pool, organizationId, environment),
     keyring,
@@ -67,9 +71,9 @@ export function openAdmission(core: Core, { registry, undo }: OpenParts): Admiss
   const { ages, stop } = watchBacklog({
     stages: [
       { ...rangeOf(log, received), committed: () => readOffsets(pool, received) },
-      { ...rangeOf(log, scored), committed: () => visibleDecisions(pool) },
+      { ...rangeOf(log, scored), committed: () => visibleDecisionOffsets(pool) },
     ],
-    // Only debug: an outage is reported by claims and appends.
+    // Debug level, because claims and appends already report an outage.
     onError: (err) =>
       logger.debug({ err }, 'failed to read the scoring backlog; admitting all sessions'),
   })
@@ -77,7 +81,7 @@ export function openAdmission(core: Core, { registry, undo }: OpenParts): Admiss
   const admission = createSessionAdmission({
     readAges: ages,
     random,
-    onShed: countShed(registry),
+    onShed: createShedCounter(registry),
     maxBacklogMs: config.COLLECT_MAX_BACKLOG_MS,
     maxInFlight: config.COLLECT_MAX_IN_FLIGHT,
   })
@@ -86,19 +90,18 @@ export function openAdmission(core: Core, { registry, undo }: OpenParts): Admiss
       admission.pendingSessions.onDecided(decisionIds ?? []),
     ),
   )
-  measureAdmission(registry, { ages, inFlight: admission.inFlight })
+  registerAdmissionGauges(registry, { ages, inFlight: admission.inFlight })
   return admission
 }
 
-// Ends are read four times a second; first positions are cached, because they only change when records expire.
+// Caches first positions, because they only change when records expire. Ends are read four times a second.
 const rangeOf = (log: Core['log'], topic: Topic) => ({
   firsts: cachedFor(5000, () => log.firstPositions(topic)),
   ends: () => log.endPositions(topic),
 })
 
-// Other topics of the read model are left out.
-async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {
-  const positions = await liveOffsets(pool, 'sessions')
+async function visibleDecisionOffsets(pool: Core['pool']): Promise<Position[]> {
+  const positions = await loadLiveOffsets(pool, 'sessions')
   return positions.filter(({ topic }) => topic === eventTopics.SessionScored)
 }
 
@@ -115,13 +118,13 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
       return missing.length > 0 ? [...local, ...(await findDecisions(pool, missing))] : local
     },
     onDecided: (listener) => applied.onChange('sessions', listener),
-    recipientHashes: recipients.hashesOf,
+    recipientHashes: recipients.secretHashesOf,
     seal: (sealing) => sealToken({ ...sealing, random }),
     timeoutMs: config.HAND_OFF_TIMEOUT_MS,
   })
   collectRoutes(app, {
     ...parts,
-    checkRecipients: handOff.checkRecipients,
+    requireRecipients: handOff.requireRecipients,
     sealResult: handOff.sealResult,
     sourceMbPerHour: config.COLLECT_SOURCE_MB_PER_HOUR,
     organizationMbPerHour: config.COLLECT_ORGANIZATION_MB_PER_HOUR,

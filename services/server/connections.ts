@@ -7,11 +7,11 @@ import type { Role } from './roles.ts'
 
 /** Maximum numbers of database connections of a process. */
 export interface Connections {
-  /** Total, including the two shared pools. */
+  /** Total of all pools and listeners. */
   all: number
   /** Pool that all roles share. */
   pool: number
-  /** Pool for reads of API callers; 0 without the role `api`. */
+  /** Pool for API reads; 0 without the role `api`. */
   reads: number
 }
 
@@ -43,19 +43,18 @@ interface ConnectionParts {
 export function connectionsOf({ roles, isLogEmbedded, max }: ConnectionParts): Connections {
   const dedicated = dedicatedConnections({ roles, isLogEmbedded })
   const hasReads = roles.includes('api')
-  if (max !== undefined) return withMax(max, { dedicated, hasReads, roles })
+  if (max !== undefined) return divideMax(max, { dedicated, hasReads, roles })
   const pool = Math.min(maxPool, sum(roles.map((role) => poolPerRole[role])))
   const reads = hasReads ? apiReads : 0
   return { all: dedicated + pool + reads, pool, reads }
 }
 
-function withMax(
+function divideMax(
   max: number,
   { dedicated, hasReads, roles }: { dedicated: number; hasReads: boolean; roles: readonly Role[] },
 ): Connections {
   const shared = max - dedicated
-  // Commands use up to half of the pool and one more connection; up to three schedulers use one each and also run
-  // commands.
+  // Commands use up to half of the pool plus one connection. Up to three schedulers use one each, and run commands.
   const minPool = roles.length > 1 ? 8 : 6
   const reads = hasReads
     ? Math.max(minReads, Math.min(shared - minPool, Math.floor(shared / 3)))
@@ -68,7 +67,7 @@ function withMax(
   )
 }
 
-// Listeners, and pools for work that must not wait for other work.
+// Counts listeners, and pools for work that must not wait for other work.
 function dedicatedConnections({ roles, isLogEmbedded }: Omit<ConnectionParts, 'max'>): number {
   const hasAny = (...candidates: Role[]) => candidates.some((role) => roles.includes(role))
   const { writers, consumers } = embeddedLogConnections

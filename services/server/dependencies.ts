@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { keyUsageMigrations } from '../../infra/access/key-usage.ts'
 import { rateLimitMigrations } from '../../infra/access/rate-limit/postgres-store.ts'
-import { createReadShares, type ReadShares } from '../../infra/access/read-shares.ts'
+import { createReadLimiter, type ReadLimiter } from '../../infra/access/read-limiter.ts'
 import type { Config } from '../../infra/config.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
 import { type AppliedOffsets, createAppliedOffsets } from '../../infra/event-store/applied.ts'
@@ -21,7 +21,7 @@ import { registerSchemas } from '../../infra/event-store/registry.ts'
 import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
 import { idempotencyMigrations } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
-import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
+import { kafkaSecurityOptions } from '../../infra/log/kafka/security.ts'
 import { backoffMs, type EventLog, LogUnavailable, type TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Tracing } from '../../infra/otlp/port.ts'
@@ -45,7 +45,7 @@ import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.t
 import { consoleMigrations } from '../console/store.ts'
 import { gateMigrations } from '../gate/gate.ts'
 import { attestationMigrations } from '../scoring/attestation/tables.ts'
-import { eraseStates } from '../scoring/erase.ts'
+import { eraseScoringData } from '../scoring/erase.ts'
 import { identityMigrations } from '../scoring/identity/tables.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
 import { leaseMigrations } from '../webhooks/leases.ts'
@@ -54,7 +54,7 @@ import { checkMasterKeys } from './master-keys.ts'
 import { probeMigrations, probeTopicSpec } from './write-probe.ts'
 
 export const projections: Projection[] = [
-  createErasuresProjection([eraseStates]),
+  createErasuresProjection([eraseScoringData]),
   organizationsProjection,
   policiesProjection,
   sessionsProjection,
@@ -70,12 +70,12 @@ export interface Core {
   config: Config
   databaseUrl: string
   pool: pg.Pool
-  /** For reads of API callers. Separate, so that nothing else waits for slow reads. */
+  /** Pool for API reads, separate so that nothing else waits for slow ones. */
   readPool: pg.Pool
   /** Shares the read pool fairly among organizations. */
-  shares: ReadShares
+  readLimiter: ReadLimiter
   log: EventLog<Claim>
-  /** Returns the reason for which appends are refused; undefined if they are not. */
+  /** Returns why appends are refused; undefined if they are not. */
   logRefusal: () => Error | undefined
   codec: EventCodec
   /** Keys that encrypt the personal data in the events of a session. */
@@ -98,28 +98,28 @@ export interface CoreOptions {
   logger: Logger
   clock: Clock
   random: Random
-  /** Sets no query timeout, for example to build a read model. */
-  longQueries?: boolean
+  /** Disables query timeouts, for example to build a read model. */
+  allowsLongQueries?: boolean
   /** Waits up to LOG_WAIT_MS for the log, as a server does when it starts. */
   waitsForLog?: boolean
-  /** Sizes of the two shared pools. Default: those of a command. */
+  /** Sizes of the two shared pools. Default: the sizes for a command. */
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
-  /** Watches the log and claims Kafka for this database. Default: neither, for a command that only reads. */
+  /** Watches the log and claims Kafka for this database. Default: neither, as for a command that only reads. */
   logClaim?: {
     /** Claims it even if another database holds it. */
     takeOver: boolean
-    /** Called once when another database takes the log over. */
+    /** Called once if another database takes over the log. */
     onLost?: (error: Error) => void
   }
 }
 
 // A query that takes longer means that the database is down.
 const serverTimeouts = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
-// Scoring and projections look rows up by key, so one generic index plan suits every table size. By default, PostgreSQL
-// replans some statements per connection, and keeps sequential scans that it planned for empty tables.
+// Scoring and projections look up rows by key, so one generic index plan suits every table size. By default, PostgreSQL
+// plans some statements again per connection, and keeps sequential scans that it chose while tables were empty.
 const indexPlans = { settings: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } }
-// JIT compilation, which PostgreSQL chooses when it expects millions of rows, takes longer than the statements.
+// PostgreSQL uses JIT when it expects millions of rows, but compiling takes longer than these statements.
 const readPoolOptions = {
   ...serverTimeouts,
   queryTimeoutMs: 6000,
@@ -128,9 +128,7 @@ const readPoolOptions = {
 }
 const commandConnections = { pool: 20, reads: 1 }
 
-/**
- * Opens the database, the log and everything that all commands and roles share. Throws WrongLog and WrongMasterKeys.
- */
+/** Opens the database, the log and everything else that commands and roles share. Throws WrongLog, WrongMasterKeys. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, databaseUrl, logger, clock, random, tracing } = options
   const keyring = createKeyring(options.masterKeys)
@@ -139,7 +137,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool({
     url: databaseUrl,
     max,
-    ...(options.longQueries ? {} : { ...serverTimeouts, ...indexPlans }),
+    ...(options.allowsLongQueries ? {} : { ...serverTimeouts, ...indexPlans }),
   })
   undo.defer(() => pool.end())
   await refusePooler(pool)
@@ -151,7 +149,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     ...readPoolOptions,
   })
   undo.defer(() => readPool.end())
-  const shares = createReadShares({ clock, connections: maxReads })
+  const readLimiter = createReadLimiter({ clock, connections: maxReads })
   const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock }, undo)
   const rawLog = await openLog({
     config,
@@ -167,7 +165,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const topics = isOnKafka ? [...new Set(Object.values(eventTopics))] : []
   const watch = watchLog(rawLog, { pool, logger, topics })
   undo.defer(watch.stop)
-  const log = tracing?.log(watch.log) ?? watch.log
+  const log = tracing?.wrapLog(watch.log) ?? watch.log
   const retryOptions = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
   await prepareStores({ config, pool, log, logger }, retryOptions)
   await checkMasterKeys({ pool, log, keyring, random })
@@ -186,11 +184,19 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   undo.defer(() => skips.close())
   const applied = await createAppliedOffsets({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
-  undo.defer(applied.onChange('erasures', dataKeys.forget))
+  undo.defer(applied.onChange('erasures', dataKeys.evict))
   const decideAs = createDecide({ pool, log, codec, applied })
   const cleanup = undo.move()
   const close = () => cleanup.disposeAsync()
-  const stores = { config, databaseUrl, pool, readPool, shares, log, logRefusal: watch.refusal }
+  const stores = {
+    config,
+    databaseUrl,
+    pool,
+    readPool,
+    readLimiter,
+    log,
+    logRefusal: watch.refusal,
+  }
   const shared = { ...stores, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }
@@ -209,7 +215,7 @@ export async function prepareStores(
   await retryWhileUnavailable(bind, { waitMs, logger })
 }
 
-// For brokers that are starting or overloaded. `attempt` must be idempotent.
+// Retries while brokers are starting or overloaded. `attempt` must be idempotent.
 async function retryWhileUnavailable<T>(
   attempt: () => Promise<T>,
   { waitMs, logger }: { waitMs: number; logger: Logger },
@@ -275,14 +281,14 @@ export async function openKafka(options: Pick<LogOptions, 'config' | 'logger'>):
 export const kafkaOptions = ({ config, logger }: Pick<LogOptions, 'config' | 'logger'>) => ({
   brokers: config.KAFKA_BROKERS,
   topicPrefix: config.KAFKA_TOPIC_PREFIX,
-  security: kafkaSecurity(config),
+  security: kafkaSecurityOptions(config),
   replicationFactor: config.KAFKA_REPLICATION_FACTOR,
   minInsyncReplicas: config.KAFKA_MIN_INSYNC_REPLICAS,
   compressionType: config.KAFKA_COMPRESSION_TYPE,
   logger,
 })
 
-// These events are rare, and each additional partition makes every fetch of a consumer more expensive.
+// These events are rare, and every additional partition makes each consumer fetch more expensive.
 const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.OrganizationCreated,
   eventTopics.RecordSkipped,
@@ -294,7 +300,7 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
 // A body plus its metadata, mostly request headers.
 const maxRecordBytes = maxBodyBytes + 32 * 1024
 
-/** Returns the topics. Observations are large and expire after days; other events are small and kept forever. */
+/** Returns all topics. Observations are large and expire after days; other events are small and kept forever. */
 export function topicSpecs(
   config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>,
 ): TopicSpec[] {
@@ -308,7 +314,7 @@ export function topicSpecs(
   return [...eventTopicSpecs, probeTopicSpec, claimTopicSpec]
 }
 
-// Data keys have a separate pool, so that a request that needs one does not wait for other queries.
+// Uses a separate pool, so that requests for data keys do not wait for other queries.
 function openDataKeys(
   {
     config,

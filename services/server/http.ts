@@ -4,7 +4,7 @@ import type { Config } from '../../infra/config.ts'
 import { createApp } from '../../infra/http/app.ts'
 import { type AuthCounters, metricsRoutes, type Reading } from '../../infra/http/metrics.ts'
 import { type Core, projections } from './dependencies.ts'
-import { createLags, type Lags, measureLags } from './lags.ts'
+import { createLagReader, type LagReader, registerLagGauges } from './lags.ts'
 import { type ReadinessParts, readinessChecks } from './readiness.ts'
 
 interface HttpParts extends ReadinessParts {
@@ -20,26 +20,28 @@ export async function createHttp(
 ): Promise<{ app: FastifyInstance; counters: AuthCounters }> {
   const { publicUrl, registry, isStopping, metrics } = parts
   const checks = readinessChecks(core, parts)
-  const app = await createApp({ ...edgeOf(core), publicUrl, checks, isStopping })
-  core.tracing?.requests(app)
-  const lags = createLags(core)
+  const app = await createApp({ ...edgeOptions(core), publicUrl, checks, isStopping })
+  core.tracing?.traceRequests(app)
+  const lags = createLagReader(core)
   const counters = metricsRoutes(app, {
     registry,
     projectionLags: () => projectionReadings(lags),
-    on: metrics,
+    metricsApp: metrics,
   })
-  measureLags(lags, registry)
+  registerLagGauges(lags, registry)
   return { app, counters }
 }
 
-const edgeOf = ({ config, logger, random }: Core) => ({
+const edgeOptions = ({ config, logger, random }: Core) => ({
   logger,
   random,
   trustedProxies: config.TRUSTED_PROXIES,
   edgeHeaders: config.EDGE_HEADERS,
 })
 
-/** Returns the app that serves the console: the main one, or a new one with CONSOLE_PORT, or none with CONSOLE=off. */
+/**
+ * Returns the app that serves the console: the main app, a separate one with CONSOLE_PORT, or none with CONSOLE=off.
+ */
 export async function createConsoleApp(
   core: Core,
   { app, ...parts }: Pick<HttpParts, 'publicUrl' | 'isStopping'> & { app: FastifyInstance },
@@ -47,13 +49,13 @@ export async function createConsoleApp(
   const { CONSOLE, CONSOLE_PORT } = core.config
   if (CONSOLE === 'off') return {}
   if (CONSOLE_PORT === undefined) return { app }
-  const separateApp = await createApp({ ...edgeOf(core), ...parts })
+  const separateApp = await createApp({ ...edgeOptions(core), ...parts })
   return { app: separateApp, separateApp }
 }
 
 const projectionNames = new Set(projections.map(({ name }) => name))
 
-async function projectionReadings(lags: Lags): Promise<Reading[]> {
+async function projectionReadings(lags: LagReader): Promise<Reading[]> {
   const projectionLags = (await lags()).filter(({ labels }) => projectionNames.has(labels.group))
   return projectionLags.map(({ labels: { group: projection, ...place }, records }) => ({
     labels: { projection, ...place },
@@ -64,8 +66,8 @@ async function projectionReadings(lags: Lags): Promise<Reading[]> {
 type Address = Pick<Config, 'HOST'> & Partial<Pick<Config, 'PUBLIC_URL' | 'CONSOLE_PORT'>>
 
 /**
- * Returns PUBLIC_URL, or else the URL of the address listened on, with 127.0.0.1 for all addresses. Throws for a HOST
- * that cannot be part of a URL.
+ * Returns PUBLIC_URL, or else the URL of the listening address, with 127.0.0.1 if that is all addresses. Throws for a
+ * HOST that cannot be part of a URL.
  */
 export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string {
   if (PUBLIC_URL !== undefined) return PUBLIC_URL
@@ -78,7 +80,7 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
 }
 
 /**
- * Returns the URL of the console. With CONSOLE_PORT it is the address listened on and not PUBLIC_URL, because that port
+ * Returns the URL of the console. With CONSOLE_PORT, uses the listening address instead of PUBLIC_URL, because the port
  * should not be reachable from outside.
  */
 export function consoleUrlOf({ HOST, CONSOLE_PORT }: Address, publicUrl: string): string {
@@ -86,7 +88,7 @@ export function consoleUrlOf({ HOST, CONSOLE_PORT }: Address, publicUrl: string)
 }
 
 /**
- * Returns true if Gate's consent pages can be opened from another machine. They work at one address only, because their
+ * Returns true if other machines can open Gate's consent pages. The pages work only at the public URL, because their
  * links, keys and proofs contain it.
  */
 export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {

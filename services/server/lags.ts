@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import { liveOffsets } from '../../infra/event-store/builds.ts'
+import { loadLiveOffsets } from '../../infra/event-store/builds.ts'
 import { type Position, partitionName, type Topic } from '../../infra/log/port.ts'
 import { progressOf } from '../../infra/log/progress.ts'
 import { cachedFor } from '../../infra/timing.ts'
@@ -23,23 +23,27 @@ function groupsOf({ pool, log }: Pick<Core, 'pool' | 'log'>): ConsumerGroup[] {
     ...projections.map(({ name, topics }) => ({
       name,
       topics,
-      committed: () => liveOffsets(pool, name),
+      committed: () => loadLiveOffsets(pool, name),
     })),
     { name: 'scoring', topics: [bodies], committed: () => readOffsets(pool, bodies) },
-    { name: 'planner', topics: decisions, committed: () => log.committed(plannerGroup, decisions) },
+    {
+      name: 'planner',
+      topics: decisions,
+      committed: () => log.committedPositions(plannerGroup, decisions),
+    },
   ]
 }
 
 interface Lag {
   labels: { group: string; topic: string; partition: number }
   records: number
-  /** Time since this process first saw an end of the log beyond the group's next record; a lower bound of the delay. */
+  /** Time since this process first saw records beyond the group's next offset: a lower bound of the delay. */
   seconds: number
 }
 
-export type Lags = () => Promise<Lag[]>
+export type LagReader = () => Promise<Lag[]>
 
-export function measureLags(lags: Lags, registry: Registry): void {
+export function registerLagGauges(lags: LagReader, registry: Registry): void {
   const gauge = (name: string, help: string, numberOf: (lag: Lag) => number) =>
     new Gauge({
       name,
@@ -64,22 +68,22 @@ export function measureLags(lags: Lags, registry: Registry): void {
   )
 }
 
-/** Creates the reader of consumer lags, for consumers in any process. Concurrent calls share one reading. */
-export function createLags(core: Pick<Core, 'pool' | 'log'>): Lags {
+/** Returns a function that reads the lags of consumers in any process. Concurrent calls share one reading. */
+export function createLagReader(core: Pick<Core, 'pool' | 'log'>): LagReader {
   const { log } = core
   const trackers = new Map<string, ReturnType<typeof createAgeTracker>>()
 
   async function lagsOf({ name, topics, committed }: ConsumerGroup): Promise<Lag[]> {
-    // Committed offsets are read before the ends, so that no lag is negative.
+    // Read committed offsets before the ends, so that no lag is negative.
     const stored = await committed()
     const firsts = (await Promise.all(topics.map((topic) => log.firstPositions(topic)))).flat()
     const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
-    return progressOf({ stored, firsts, ends }).map(({ place, next, end }) => {
-      const key = `${name} ${partitionName(place)}`
+    return progressOf({ stored, firsts, ends }).map(({ topicPartition, next, end }) => {
+      const key = `${name} ${partitionName(topicPartition)}`
       const ageOf = trackers.get(key) ?? createAgeTracker()
       trackers.set(key, ageOf)
       return {
-        labels: { group: name, topic: place.topic, partition: place.partition },
+        labels: { group: name, topic: topicPartition.topic, partition: topicPartition.partition },
         records: Math.max(0, end - next),
         seconds: ageOf({ end, next, now: performance.now() }) / 1000,
       }

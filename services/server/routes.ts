@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Auth } from '../../infra/access/auth.ts'
-import type { MissingProxy } from '../../infra/http/missing-proxy.ts'
+import type { MissingProxyDetector } from '../../infra/http/missing-proxy.ts'
 import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
@@ -16,17 +16,17 @@ import type { Gate } from '../gate/gate.ts'
 import { gateRoutes } from '../gate/routes.ts'
 import { markRoutes } from '../marks/routes.ts'
 import { auditRoutes } from '../organizations/audit-routes.ts'
-import { ownOrganizationId } from '../organizations/consent-keys.ts'
+import { serverOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { readbackRoutes } from '../readback/routes.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
 import { stopLinking } from '../scoring/erase.ts'
 import { createScoreExplainer } from '../scoring/explain/score.ts'
 import type { Directories } from '../scoring/identity/directories.ts'
-import type { FindTrusted } from '../scoring/identity/trusted.ts'
+import type { FindTrusted } from '../scoring/identity/trusted-directories.ts'
 import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { waitForScoring } from '../scoring/open-sessions.ts'
-import { countRequests } from '../scoring/requests/metrics.ts'
+import { createRequestCounter } from '../scoring/requests/metrics.ts'
 import { requestRoutes } from '../scoring/requests/routes.ts'
 import { readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
@@ -60,20 +60,20 @@ export interface RouteParts {
   registry: Registry
   /** App that serves the console: `app` or another one; undefined with CONSOLE=off. */
   consoleApp: FastifyInstance | undefined
-  missingProxy: MissingProxy
+  missingProxy: MissingProxyDetector
   /** Started by `tidegate dev`. */
   isDevelopment: boolean
   /** Present with SDK_PACKAGES=on. */
   packages?: PackageSource | undefined
 }
 
-/** Adds the routes of the roles. Returns the hand-off of collect, which the caller closes. */
+/** Adds the routes of the roles. Returns collect's hand-off, which the caller must close. */
 export async function addRoutes(
   app: FastifyInstance,
   parts: RouteParts,
 ): Promise<HandOff | undefined> {
   const { core, accessControl, network, roles, demo, gate, collect, publicUrl, agents } = parts
-  const { personCharges: charges, ...keys } = accessControl
+  const { consoleMeter: meter, ...keys } = accessControl
   if (agents) addRequestRoutes(app, { ...parts, agents })
   if (roles.includes('api')) {
     addRest(app, { ...keys, core, network })
@@ -84,7 +84,7 @@ export async function addRoutes(
     await consoleRoutes(parts.consoleApp, {
       ...core,
       publicUrl,
-      charges,
+      meter,
       missingProxy: parts.missingProxy,
       questionsScript: buildQuestions,
       teachesAtLogin: parts.isDevelopment,
@@ -99,13 +99,13 @@ interface RestParts extends Pick<RouteParts, 'core' | 'network'> {
   idempotency: Idempotency
 }
 
-/** Adds the REST API, for back ends with keys and, with the same handlers, for people in the console. */
+/** Adds the REST API: for back ends with API keys, and with the same handlers for people in the console. */
 function addRest(app: FastifyInstance, { core, network, ...access }: RestParts): void {
   const readOptions = { ...core, ...access, pool: core.readPool }
   const options = { ...core, ...access }
-  const identify = createLinkExplainer(core.readPool)
+  const explainMatch = createLinkExplainer(core.readPool)
   const explainScore = createScoreExplainer(core.readPool)
-  readbackRoutes(app, { ...readOptions, identify, explainScore })
+  readbackRoutes(app, { ...readOptions, explainMatch, explainScore })
   scoringModelRoutes(app, readOptions)
   organizationRoutes(app, options)
   auditRoutes(app, options)
@@ -129,7 +129,7 @@ function addRequestRoutes(
     ...agents,
     firstPartyUrls,
     maxLifetimeMs,
-    onScored: countRequests(registry),
+    onScored: createRequestCounter(registry),
   }
   requestRoutes(app, { ...core, ...accessControl, ...parts })
 }
@@ -145,7 +145,7 @@ function erasureParts(core: Core) {
           keyring.all.map((master) => firstContinuityId(master, id)),
         ),
       }),
-    ownOrganizationId,
+    serverOrganizationId,
     exportDeps: {
       pool: core.readPool,
       readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { catalogueDomains } from '../../infra/agents/catalogue.ts'
 import { addressFileOf, type Config } from '../../infra/config.ts'
 import { drain, listen, listenShared, reservePort } from '../../infra/http/listening.ts'
-import { createMissingProxy } from '../../infra/http/missing-proxy.ts'
+import { createMissingProxyDetector } from '../../infra/http/missing-proxy.ts'
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
 import { openOtlp, otlpStopMs } from '../../infra/otlp/otlp.ts'
@@ -11,21 +11,21 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
-import { txtRecords } from '../../infra/safe-http/txt.ts'
+import { lookUpTxt } from '../../infra/safe-http/txt.ts'
 import { withTimeout } from '../../infra/timing.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { directoryOf } from '../../infra/wire/web-bot-auth/fields.ts'
 import { eraseGateSession, eraseGateSessions } from '../erasure/gate.ts'
 import type { GateOptions } from '../gate/context.ts'
 import { startGate } from '../gate/gate.ts'
-import { measureGate } from '../gate/metrics.ts'
+import { createGateMeter } from '../gate/metrics.ts'
 import { consentingPerson } from '../gate/sessions.ts'
-import { createConsentKeys, ownOrganizationId } from '../organizations/consent-keys.ts'
+import { createConsentKeys, serverOrganizationId } from '../organizations/consent-keys.ts'
 import { signUpOrganization } from '../organizations/sign-up.ts'
 import { createSchemasApp } from '../schemas/routes.ts'
 import { servedSchemas } from '../schemas/served.ts'
 import { followDirectories } from '../scoring/identity/directories.ts'
-import { followTrusted } from '../scoring/identity/trusted.ts'
+import { followTrustedDirectories } from '../scoring/identity/trusted-directories.ts'
 import type { PackageSource } from '../web/packages.ts'
 import type { Demo } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
@@ -33,25 +33,23 @@ import { createDirectCalls } from '../webhooks/direct-calls.ts'
 import { createAccessControl } from './access.ts'
 import { openCollect } from './collect.ts'
 import { type Connections, connectionsOf } from './connections.ts'
-import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
-import { createLocalDecisions } from './own-decisions.ts'
+import { createLocalDecisions } from './local-decisions.ts'
 import type { Role } from './roles.ts'
 import { type AgentKnowledge, addRoutes } from './routes.ts'
-import { answerWhileStarting } from './starting.ts'
+import { respondWhileStarting } from './starting.ts'
+import { startWorkers, type WorkerParts } from './workers.ts'
 
 export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]
-  /** Runs after the projections have started and before requests are accepted. Returns the data of the page /demo. */
+  /** Runs after the projections start and before requests are accepted. Returns the data of the page /demo. */
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
   /** Set by `tidegate dev` only. */
   simulationKey?: SimulationKey
-  /**
-   * Set by tests only, because agents choose the addresses that are looked up and must not reach the internal network.
-   */
+  /** Set by tests only: agents choose the addresses that are looked up, and must not reach the internal network. */
   lookupOptions?: WorkerParts['lookupOptions']
-  /** The npm packages that SDK_PACKAGES=on serves. */
+  /** npm packages that are served with SDK_PACKAGES=on. */
   packages?: PackageSource | undefined
 }
 
@@ -64,11 +62,11 @@ export interface Server {
 const closeMs = 5000
 const cleanUpMs = 3000
 
-/** Returns the milliseconds after which a stop counts as hanging. */
+/** Returns the milliseconds after which a stop is considered to hang. */
 export const stopWithinMs = (config: Config): number =>
   config.DRAIN_MS + closeMs + cleanUpMs + otlpStopMs(config) + 500
 
-/** Starts a server with the roles. If the start fails, everything started is stopped and consumer groups are left. */
+/** Starts a server with the roles. If that fails, stops everything that was started and leaves the consumer groups. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
   const { config, logger, simulationKey, lookupOptions, packages } = options
   const undo = new AsyncDisposableStack()
@@ -76,11 +74,15 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   let stopping = false
   const isStopping = () => stopping
   try {
-    const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
+    const network = await openNetworkSource(config, {
+      roles,
+      undo,
+      warn: (text) => logger.warn(text),
+    })
     await checkDatabase(options.databaseUrl)
     const reservedPort = await reservePort(
       { port: config.PORT, host: config.HOST },
-      answerWhileStarting(options),
+      respondWhileStarting(options),
     )
     undo.defer(reservedPort.release)
     const publicUrl = publicUrlOf(config, reservedPort.port)
@@ -91,7 +93,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const core = await openCore({ logClaim: { takeOver: false }, ...options, ...shared })
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
-    await warnOfLog(core)
+    await logReplicationWarnings(core)
     const localDecisions = roles.includes('collect')
       ? createLocalDecisions(core.applied)
       : undefined
@@ -104,7 +106,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       localDecisions,
       undo,
     })
-    const meter = roles.includes('gate') ? measureGate(registry) : undefined
+    const meter = roles.includes('gate') ? createGateMeter(registry) : undefined
     const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
     undo.defer(() => gate?.stop())
     const demo = await prepare?.(core, publicUrl)
@@ -113,7 +115,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const schemas = openSchemas(core, roles)
     undo.defer(() => schemas?.close())
     const isDevelopment = simulationKey !== undefined
-    const missingProxy = createMissingProxy(core)
+    const missingProxy = createMissingProxyDetector(core)
     const { app, counters } = await createHttp(core, {
       roles,
       running,
@@ -173,7 +175,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   }
 }
 
-// Runs before the port is held, so that a wrong DATABASE_URL is reported first and not a taken port.
+// Runs before the port is reserved, so that a wrong DATABASE_URL is reported before a port that is in use.
 async function checkDatabase(url: string): Promise<void> {
   const pool = createPool({ url, max: 1 })
   await refusePooler(pool).finally(() => pool.end())
@@ -188,14 +190,14 @@ async function listenOnPort(
   if (app) await listen(app, { port: config[setting] ?? 0, host: config.HOST, setting })
 }
 
-// A separate port, because its callers are internal and its errors have another form.
+// Uses a separate port, because callers are internal and errors have a different format.
 function openSchemas({ config, codec }: Core, roles: readonly Role[]): FastifyInstance | undefined {
   if (config.SCHEMAS_PORT === undefined || !roles.includes('api')) return undefined
   const schemas = servedSchemas(codec.schemaId, config.KAFKA_TOPIC_PREFIX)
   return createSchemasApp({ schemas, credentials: config.SCHEMAS_AUTH })
 }
 
-async function warnOfLog({ log, logger }: Core): Promise<void> {
+async function logReplicationWarnings({ log, logger }: Core): Promise<void> {
   const asWarning = (error: Error) => [
     `failed to check the replication of the log: ${error.message}`,
   ]
@@ -209,10 +211,10 @@ export function connectionsOfServer(config: Config, roles: readonly Role[]): Con
 }
 
 /**
- * Opens the IP databases, reputation lists and address file of the settings, for roles that look addresses up. Throws
- * if one cannot be read. Files are watched for changes until `undo` is disposed.
+ * Opens the configured IP databases, reputation lists and address file, for roles that look up addresses. Throws if one
+ * cannot be read. Watches the files for changes until `undo` is disposed.
  */
-export async function networkFor(
+export async function openNetworkSource(
   config: Config,
   {
     roles,
@@ -238,7 +240,7 @@ export async function networkFor(
 }
 
 async function followAgents(core: Core, undo: AsyncDisposableStack): Promise<AgentKnowledge> {
-  const { findTrusted, domains, stop } = await followTrusted(core)
+  const { findTrusted, domains, stop } = await followTrustedDirectories(core)
   undo.defer(stop)
   const preferred = () => [...catalogueDomains, ...domains()].map(directoryOf)
   const directories = followDirectories({ ...core, preferred })
@@ -246,14 +248,14 @@ async function followAgents(core: Core, undo: AsyncDisposableStack): Promise<Age
   return { directories, findTrusted }
 }
 
-// Limits for the file that proves that a service controls its domain.
+// Limits for reading the file with which a service proves that it controls its domain.
 const proofTimeoutMs = 5000
 const proofBytes = 16 * 1024
 
-// Maximum wait for one response of a service while a person waits after approving.
+// Maximum wait for a service's response while the person who approved is waiting.
 const integratorTimeoutMs = 10_000
 
-/** `publicUrl`: without a path or trailing slash. */
+/** `publicUrl` must have no path and no trailing slash. */
 function gateOptions(
   core: Core,
   { publicUrl, network }: { publicUrl: string; network: NetworkSource },
@@ -271,10 +273,10 @@ function gateOptions(
     leaseMs: config.WEBHOOK_LEASE_MS,
     integratorTimeoutMs: Math.min(integratorTimeoutMs, timeoutMs),
     directCalls: createDirectCalls({ ...core, client, secrets: createSigningSecrets(keyring) }),
-    endCalls: client.close,
+    closeWebhookClient: client.close,
     consentKeys: createConsentKeys({ ...core, publicUrl }),
     domainReader: {
-      txtRecords: (name) => txtRecords(name),
+      lookUpTxt: (name) => lookUpTxt(name),
       async fileAt(url) {
         const outcome = await client.get({ url, timeoutMs: proofTimeoutMs, maxBytes: proofBytes })
         const isFound = outcome.kind === 'response' && outcome.status === 200
@@ -285,9 +287,12 @@ function gateOptions(
       const decide = core.decideAs(consentingPerson)
       return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)
     },
-    eraseSession: (decide, id) => eraseGateSession({ ...core, decide, ownOrganizationId }, id),
+    eraseSession: (decide, id) => eraseGateSession({ ...core, decide, serverOrganizationId }, id),
     eraseSessions: (decide, sessions) =>
-      eraseGateSessions({ ...core, decide, ownOrganizationId }, { sessions, gateAccountId: null }),
+      eraseGateSessions(
+        { ...core, decide, serverOrganizationId },
+        { sessions, gateAccountId: null },
+      ),
     retentionMs: config.GATE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
   }
 }

@@ -1,33 +1,33 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { errorEnvelope, errorHeaders } from '../../infra/http/error-response.ts'
-import { requestId } from '../../infra/ids.ts'
-import { corsHeaders, isCollect, preflightHeaders } from '../collect/cors.ts'
+import { newRequestId } from '../../infra/ids.ts'
+import { corsHeaders, isCollectRequest, preflightHeaders } from '../collect/cors.ts'
 import type { CoreOptions } from './dependencies.ts'
 import { publicUrlOf } from './http.ts'
 
 /**
- * Returns a listener that answers every request, probes included, with 503 until the server has started. The response
- * has the form and CORS headers of the running server, so that clients retry and pages can read it.
+ * Returns a listener that responds 503 to every request, probes included, until the server has started. The response
+ * has the body and CORS headers of the running server, so that clients retry and pages can read it.
  */
-export function answerWhileStarting({
+export function respondWhileStarting({
   config,
   random,
 }: Pick<CoreOptions, 'config' | 'random'>): RequestListener {
   return (request, response) => {
-    // The body is read first, because closing the connection earlier resets it and the sender may not get the response.
+    // Read the body first: closing the connection earlier resets it, and the sender may not get the response.
     request.resume().once('end', () => {
       const { url = '', method, headers } = request
-      const cors = isCollect({ url }) ? corsHeaders({ headers }) : {}
-      const common = { ...cors, connection: 'close', 'x-request-id': requestId(random) }
-      if (method === 'OPTIONS' && isCollect({ url }))
+      const cors = isCollectRequest({ url }) ? corsHeaders({ headers }) : {}
+      const common = { ...cors, connection: 'close', 'x-request-id': newRequestId(random) }
+      if (method === 'OPTIONS' && isCollectRequest({ url }))
         response.writeHead(204, { ...common, ...preflightHeaders('GET, POST, OPTIONS') }).end()
-      else refuse(response, common, publicUrlOf(config, request.socket.localPort ?? 0))
+      else sendUnavailable(response, common, publicUrlOf(config, request.socket.localPort ?? 0))
     })
   }
 }
 
-function refuse(
+function sendUnavailable(
   response: ServerResponse,
   headers: Record<string, string> & { 'x-request-id': string },
   publicUrl: string,

@@ -2,7 +2,7 @@ import type { NewRecord, TopicSpec } from '../../infra/log/port.ts'
 import type { Migrations } from '../../infra/postgres/migrations.ts'
 
 export const probeTopic = 'tidegate.probe.v1'
-/** Topic of the records that test whether the log accepts writes. Nobody reads them. */
+/** Topic of records that test whether the log accepts writes. They are never read. */
 export const probeTopicSpec: TopicSpec = {
   topic: probeTopic,
   partitions: 1,
@@ -24,6 +24,6 @@ export const probeRecord: NewRecord = {
   headers: {},
 }
 
-export const writeProbe = `
+export const writeProbeSql = `
 insert into tidegate.write_probe default values
 on conflict (only_one) do update set written_at = excluded.written_at`

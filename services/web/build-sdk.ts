@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { build } from 'esbuild'
 
-// Syntax is compiled for these. A test fails on built-ins that they lack.
+// Newer syntax is compiled for these browsers. A test makes sure that the SDK uses no newer built-ins.
 const oldestBrowsers = ['chrome80', 'firefox78', 'safari14']
 
 /** Bundles an entry of the browser SDK as one module for all supported browsers. */
@@ -14,9 +14,9 @@ export async function bundleForBrowsers(
     bundle: true,
     format: 'esm',
     target: oldestBrowsers,
-    // All three support it, except for a case in Safari 14 that does not occur here.
+    // All three support destructuring, except for a case in Safari 14 that the SDK does not use.
     supported: { destructuring: true },
-    // A dependency uses it; Chromium before 93, Firefox before 92 and Safari before 15.4 lack it.
+    // A dependency uses `Object.hasOwn`, which Chromium before 93, Firefox before 92 and Safari before 15.4 lack.
     define: { 'Object.hasOwn': 'hasOwn' },
     inject: [path.join(import.meta.dirname, 'sdk/has-own.ts')],
     minify: true,
@@ -30,12 +30,12 @@ export async function bundleForBrowsers(
   return { code: outputFiles[0]?.text ?? '', metafile }
 }
 
-/** Returns the source of /t.js. The npm package ships this output instead of this file. */
+/** Returns the source of /t.js. The npm package ships it prebuilt. */
 export async function buildSdk(): Promise<string> {
   return (await bundleForBrowsers('index.ts')).code
 }
 
-/** Returns the module that answers questions about the engine, for `tidegate learn`. Packaged like /t.js. */
+/** Returns the module that answers engine questions, for `tidegate learn`. The npm package ships it prebuilt, too. */
 export async function buildQuestions(): Promise<string> {
   return (await bundleForBrowsers('collectors/questions.ts')).code
 }

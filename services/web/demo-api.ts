@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { isSameText } from '../../infra/crypto/same-text.ts'
+import { constantTimeEqual } from '../../infra/crypto/constant-time.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import { openToken, UnreadableToken } from '../../infra/wire/sealed-token.ts'
 
@@ -12,7 +12,7 @@ export interface Demo {
   readSession(sessionId: string): Promise<unknown>
 }
 
-/** The demo of an organization: its back end has a secret key, as that of a customer. */
+/** Creates the demo of an organization. Its back end uses a secret key, like a customer's. */
 export function createDemo(options: {
   publishableKey: string
   secretKey: string
@@ -39,8 +39,8 @@ const sessionQuery = z.object({ proof: z.string().max(100).default('') })
 const payload = z.object({ session_id: sessionParams.shape.sessionId })
 
 /**
- * The demo's back end. Whoever presents a session's sealed token gets that session and a link to it, signed by
- * `linkKey` so that it leads to no other session.
+ * Adds the demo's back end. A page that sends a session's sealed token gets that session and a link to it, signed with
+ * `linkKey` so that it cannot be changed to open another session.
  */
 export function demoApiRoutes(app: FastifyInstance, demo: Demo, linkKey: Buffer): void {
   const proofOf = (sessionId: string) =>
@@ -51,7 +51,7 @@ export function demoApiRoutes(app: FastifyInstance, demo: Demo, linkKey: Buffer)
     { schema: { hide: true, body: verifyBody } },
     async (request, reply) => {
       const { sealedToken } = verifyBody.parse(request.body)
-      const verification = openSealed(demo, sealedToken)
+      const verification = openSealedToken(demo, sealedToken)
       const { session_id } = payload.parse(verification)
       const session = await demo.readSession(session_id)
       const raw_url = `/demo/api/sessions/${session_id}?proof=${proofOf(session_id)}`
@@ -63,13 +63,13 @@ export function demoApiRoutes(app: FastifyInstance, demo: Demo, linkKey: Buffer)
   app.get('/demo/api/sessions/:sessionId', { schema }, async (request, reply) => {
     const { sessionId } = sessionParams.parse(request.params)
     const { proof } = sessionQuery.parse(request.query)
-    if (!isSameText(proofOf(sessionId), proof)) throw new ApiError('request.not_found')
+    if (!constantTimeEqual(proofOf(sessionId), proof)) throw new ApiError('request.not_found')
     reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
     return reply.send(JSON.stringify(await demo.readSession(sessionId), null, 2))
   })
 }
 
-function openSealed(demo: Demo, token: string): unknown {
+function openSealedToken(demo: Demo, token: string): unknown {
   try {
     return demo.openToken(token)
   } catch (error) {

@@ -9,7 +9,7 @@ import { docsSectionsOf, type Library } from './docs/library.ts'
 import { docsHeaders, plainHeaders } from './docs/routes.ts'
 
 export type PackageName = 'server' | 'browser' | 'tidegate'
-/** Returns a package as npm installs it, the same bytes each time. */
+/** Returns the tarball of a package, with the same bytes each time. */
 export type PackageSource = (name: PackageName) => Promise<Buffer>
 
 const packages: { name: PackageName; title: string; about: string }[] = [
@@ -21,7 +21,7 @@ const packages: { name: PackageName; title: string; about: string }[] = [
   {
     name: 'browser',
     title: '@tidegate/browser',
-    about: 'For pages that are bundled, with types and a React hook. Others load /t.js.',
+    about: 'For pages with a bundler, with types and a React hook. Other pages load /t.js.',
   },
   {
     name: 'tidegate',
@@ -32,7 +32,7 @@ const packages: { name: PackageName; title: string; about: string }[] = [
 
 const pythonFile = 'tidegate_server.py'
 
-export interface PackageParts {
+export interface PackageDeps {
   source: PackageSource
   library: Library
   /** Base URL at which clients reach the server. */
@@ -43,7 +43,7 @@ export interface PackageParts {
  * Serves the npm packages (`/sdk/server.tgz`, `browser.tgz`, `tidegate.tgz`), the Python module, and `/sdk`, which
  * lists them.
  */
-export function packageRoutes(app: FastifyInstance, { source, library, publicUrl }: PackageParts) {
+export function packageRoutes(app: FastifyInstance, { source, library, publicUrl }: PackageDeps) {
   const rows = packages.map((entry) => ({
     ...entry,
     bytes: memoizePromise(() => source(entry.name)),
@@ -68,8 +68,8 @@ export function packageRoutes(app: FastifyInstance, { source, library, publicUrl
       }),
     )
     const html = `<h1>Packages</h1>
-<p>They are not on npm or PyPI yet. This server has those of its own version.</p>${parts.join('')}
-<h2>${pythonFile}</h2><p>The same for Python 3.9 and later, as one file.</p>
+<p>The packages are not on npm or PyPI yet. This server provides those of its own version.</p>${parts.join('')}
+<h2>${pythonFile}</h2><p>The same for Python 3.9 and later, in one file.</p>
 <pre><code>curl -O ${escapeHtml(publicUrl)}/sdk/${pythonFile} && pip install cryptography</code></pre>`
     const sections = docsSectionsOf(library)
     return Buffer.from(docsPage({ title: 'Packages', html, headings: [], sections, up: '' }))

@@ -8,24 +8,24 @@ import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
 import { type Library, readLibraryFile, renderLibraryPage } from './docs/library.ts'
 import { docsRoutes } from './docs/routes.ts'
-import { type PackageParts, packageRoutes } from './packages.ts'
+import { type PackageDeps, packageRoutes } from './packages.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'
 
-interface WebParts {
+interface WebOptions {
   random: Random
   demo?: Demo | undefined
-  packages?: Omit<PackageParts, 'library'> | undefined
+  packages?: Omit<PackageDeps, 'library'> | undefined
 }
 
 /**
- * Serves the browser SDK at /t.js, the start page, the docs, and the demo with its small back end. `demo` is absent
- * without a development organization, `packages` if they are not served.
+ * Serves the browser SDK at /t.js, the start page, the docs, the demo and the packages. `demo` is undefined without a
+ * development organization, and `packages` if they are not served.
  */
 export async function webRoutes(
   app: FastifyInstance,
-  { random, demo, packages }: WebParts,
+  { random, demo, packages }: WebOptions,
 ): Promise<void> {
   sdkRoute(app, await bundleSdk())
   const fill = (text: string) =>
@@ -41,12 +41,12 @@ export async function webRoutes(
 }
 
 const headers = pageHeaders({
-  forms: "'self'",
+  formTarget: "'self'",
   referrer: 'strict-origin-when-cross-origin',
   caching: 'no-cache',
 })
 
-// Files of `pages/` by URL path.
+// Files in `pages/`, by URL path.
 const startPage = {
   '/': 'start.html',
   '/assets/site.css': 'site.css',
@@ -67,7 +67,7 @@ async function pageRoutes(
   const files = { ...startPage, ...(publishableKey ? demoPage : {}) }
   const header = (file: string) =>
     siteHeader({
-      up: '',
+      root: '',
       isDevelopment: publishableKey !== undefined,
       ...(file === 'demo.html' && { current: 'demo' }),
     })
@@ -82,14 +82,14 @@ async function pageRoutes(
             .replace('{{quickstart}}', () => quickstartHtml(library))
     const body = publishableKey
       ? text.replaceAll('{{publishableKey}}', publishableKey)
-      : withoutDemo(text)
+      : withoutDemoLinks(text)
     fileRoute(app, { url, type, body }, headers)
   }
   const picture = () => readLibraryFile('docs/result.png')
   cachedFileRoute(app, { url: '/assets/result.png', type: 'png', make: picture }, headers)
 }
 
-// The home page has its own title.
+// Leaves out the page's title, because the start page has its own.
 function quickstartHtml(library: Library): string {
   return renderLibraryPage(library, 'docs/guide/quickstart.md', '').html.replace(
     /^<h1.*?<\/h1>/s,
@@ -97,7 +97,7 @@ function quickstartHtml(library: Library): string {
   )
 }
 
-// In production the console may be on an internal port, so links to it are removed.
-function withoutDemo(text: string): string {
+// Without a development key, there is no demo, and the console may be on an internal port.
+function withoutDemoLinks(text: string): string {
   return text.replace(/^.*href="\/(?:demo|console)".*\n/gm, '')
 }

@@ -11,7 +11,7 @@ const schema = {
   response: { 200: { content: { 'text/javascript': { schema: z.string() } } }, 304: z.null() },
 }
 
-/** Serves GET /t.js, a module script that any site may load. It is fresh for five minutes, then revalidated by ETag. */
+/** Serves GET /t.js, a module script that any site may load. Browsers cache it for five minutes, then revalidate it. */
 export function sdkRoute(app: FastifyInstance, sdk: CompressedFile): void {
   const headers = {
     'content-type': 'text/javascript; charset=utf-8',

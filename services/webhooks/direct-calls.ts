@@ -9,23 +9,23 @@ import type { TrafficEvent } from '../../infra/event-store/event.ts'
 import { type DecisionId, derivedHexId, webhookEventId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import type { PostOutcome } from '../../infra/safe-http/client.ts'
+import type { RequestOutcome } from '../../infra/safe-http/client.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import {
-  type DirectAnswer,
   type DirectAttempt,
   type DirectCalls,
   type DirectDelivery,
   type DirectEvent,
   type DirectRefusal,
-  directType,
+  type DirectResult,
+  directEventType,
 } from '../../infra/wire/webhooks/direct-call.ts'
 import { organizationStatuses } from '../../projections/organizations/queries.ts'
 import {
   findDelivery,
   findEndpoints,
   findEvents,
-  raisedEventIds,
+  findRaisedEventIds,
 } from '../../projections/webhooks/queries.ts'
 import {
   type DeliveryRow,
@@ -41,7 +41,7 @@ import {
   type FinishedAttempt,
   skippedEvent,
 } from './deliveries/decide.ts'
-import { createEndpointHealth } from './endpoints/give-up.ts'
+import { createEndpointHealth } from './endpoints/endpoint-health.ts'
 
 interface DirectCallsOptions extends AttemptDeps {
   decideAs: DecideAs
@@ -51,41 +51,41 @@ interface DirectCallsOptions extends AttemptDeps {
   logger: Logger
 }
 
-/** Creates the calls that bypass the queue: the sender makes them itself and waits for the response. */
+/** Creates calls that bypass the queue: the caller waits for each attempt and its response. */
 export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   const { decideAs, pool, log, codec, clock, logger } = options
   const decide = decideAs({ type: 'service', id: 'gate' })
   const endpointHealth = createEndpointHealth({ decideAs, db: pool, clock, logger })
 
   async function append({ event, meta }: DecidedEvent<TrafficEvent>): Promise<void> {
-    await codec.prepare([event])
+    await codec.prepareKeys([event])
     await log.append([codec.toRecord(event, meta)])
   }
 
   async function attempt(
     { event, endpoint, delivery }: DirectJob,
     request: DirectAttempt,
-  ): Promise<DirectAnswer> {
+  ): Promise<DirectResult> {
     const { attempt: number, timeoutMs } = request
     const posted = await makeAttempt(options, { event, endpoint, timeoutMs })
-    const answer = answerOf(posted.outcome, request)
+    const result = resultOf(posted.outcome, request)
     const finished: FinishedAttempt = {
       event,
       endpoint,
       deliveryId: delivery.id,
       number,
       ...posted,
-      result: results[answer.kind],
+      result: recordedResults[result.kind],
       nextAttemptAt: null,
-      error: answer.kind === 'accepted' ? undefined : answer.problem,
+      error: result.kind === 'accepted' ? undefined : result.problem,
     }
     if (finished.result === 'succeeded')
       logger.debug(attemptLogFields(finished), 'webhook delivered directly')
     else logger.info(attemptLogFields(finished), 'direct webhook delivery failed')
-    // Before returning, so that the log has the attempt before anything that the caller does in response.
+    // Before returning, so that the log has the attempt before any consequences of it.
     await append(attemptedEvent(finished))
     void endpointHealth.evaluate(finished)
-    return answer
+    return result
   }
 
   return {
@@ -94,7 +94,7 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
       const job = await loadDirectJob(pool, request)
       return typeof job === 'string' ? { kind: 'not_sent', reason: job } : attempt(job, request)
     },
-    async giveUp(ids, reason) {
+    async cancel(ids, reason) {
       const delivery = await findDirectDelivery(pool, ids)
       if (delivery)
         await append(skippedEvent(delivery, { reason, occasion: 'given up', now: clock() }))
@@ -102,11 +102,11 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   }
 }
 
-const results = { accepted: 'succeeded', retry: 'retrying', failed: 'failed' } as const
+const recordedResults = { accepted: 'succeeded', retry: 'retrying', failed: 'failed' } as const
 
-type SentAnswer = Exclude<DirectAnswer, { kind: 'not_sent' }>
+type SentResult = Exclude<DirectResult, { kind: 'not_sent' }>
 
-function answerOf(outcome: PostOutcome, { judge, isLast }: DirectAttempt): SentAnswer {
+function resultOf(outcome: RequestOutcome, { judge, isLast }: DirectAttempt): SentResult {
   const failure = isLast ? 'failed' : 'retry'
   if (outcome.kind === 'failure') return { kind: failure, problem: outcome.message }
   const response = { status: outcome.status, body: outcome.body }
@@ -121,13 +121,13 @@ interface DirectJob {
   delivery: DeliveryRow
 }
 
-// undefined if the event was not raised for this endpoint, or its delivery belongs to the queue.
+// Returns undefined if the event was not raised for this endpoint, or its delivery belongs to the queue.
 async function findDirectDelivery(
   db: Db,
   { eventId, endpointId }: DirectDelivery,
 ): Promise<DeliveryRow | undefined> {
   const delivery = await findDelivery(db, derivedHexId('wdlv', eventId, endpointId))
-  return delivery?.event_type === directType ? delivery : undefined
+  return delivery?.event_type === directEventType ? delivery : undefined
 }
 
 async function loadDirectJob(db: Db, ids: DirectDelivery): Promise<DirectJob | DirectRefusal> {
@@ -139,7 +139,7 @@ async function loadDirectJob(db: Db, ids: DirectDelivery): Promise<DirectJob | D
   ])
   const [event, endpoint] = [events.get(eventId), endpoints.get(endpointId)]
   if (!delivery || !event) return 'not_raised'
-  if (delivery.status === 'failed' || delivery.status === 'skipped') return 'ended'
+  if (delivery.status === 'failed' || delivery.status === 'skipped') return 'already_failed'
   if (event.data === unreadableData) return 'event_unreadable'
   if (!endpoint || !isSameTenant(endpoint, event)) return 'endpoint_unknown'
   const refusal = endpointRefusal(endpoint, event) ?? (await organizationRefusal(db, event))
@@ -176,7 +176,7 @@ async function raiseDirect(decide: Decide, event: DirectEvent): Promise<Decision
     topic: eventTopics.WebhookEventRaised,
     key: eventId,
     projection: 'webhooks',
-    load: async (tx) => (await raisedEventIds(tx, [eventId])).has(eventId),
+    load: async (tx) => (await findRaisedEventIds(tx, [eventId])).has(eventId),
     decide: (isRaised) => (isRaised ? [] : [raisedEvent(eventId, event)]),
   })
   return eventId

@@ -5,16 +5,15 @@ import { type Db, lockKey, queryAll, transaction } from '../../infra/postgres/po
 import { column, table } from '../../infra/postgres/table.ts'
 
 /*
- * Leases of webhook deliveries. A lease belongs to one attempt of a delivery and hides it from other processes:
+ * Leases of webhook deliveries. The read model `read.webhook_deliveries` is the queue, and a lease hides one attempt of
+ * a delivery from other processes:
  *
- * - `sending`: the attempt is in progress. The owner renews the lease; once it expires, the reaper
- *   (dispatch/keep-leases.ts) deletes it and the delivery is due again.
- * - `recorded`: the attempt is on the log. The lease is deleted when the read model shows the attempt.
- *
- * The read model `read.webhook_deliveries` is the queue: it says which attempts are due.
+ * - `sending`: the attempt is in progress. Its process renews the lease. The reaper (dispatch/lease-upkeep.ts) deletes
+ *   an expired lease, and the delivery is due again.
+ * - `recorded`: the attempt is on the log. The lease is deleted once the read model has the attempt.
  */
 
-/** Maximum requests in flight to one endpoint, over all processes. */
+/** Maximum requests in flight to one endpoint, across all processes. */
 export const maxPerEndpoint = 10
 
 const leases = table(
@@ -22,7 +21,7 @@ const leases = table(
   {
     delivery_id: column.id(),
     attempt: column.integer(),
-    /** Part of the key, because a redelivery after a skipped attempt has the same number but another due time. */
+    /** Part of the key, because a redelivery after a skip has the same attempt number but another due time. */
     due_at: column.bigint(),
     event_id: column.id(),
     endpoint_id: column.id(),
@@ -38,13 +37,13 @@ const leases = table(
 
 export const leaseMigrations: Migrations = { name: 'webhook-leases', create: ddlOf(leases) }
 
-// For deliveries `d` of the read model: no process has leased the next attempt.
+// True for deliveries `d` whose next attempt no process has leased.
 const isUnleasedSql = `not exists (
   select from tidegate.webhook_leases l
   where l.delivery_id = d.delivery_id and l.attempt = d.attempts + 1 and l.due_at = d.next_attempt_at)`
 
-// Due deliveries of one endpoint, oldest first. `between` makes PostgreSQL use the index that begins with the endpoint;
-// with `=` it may read all due deliveries in order of time and filter out the other endpoints.
+// Due deliveries of one endpoint, oldest first. With `=` instead of `between`, PostgreSQL may scan all due deliveries
+// by time and filter out the other endpoints.
 const dueDeliveriesSql = (endpointId: string, now: string) => `
   from read.webhook_deliveries d
   where d.endpoint_id between ${endpointId} and ${endpointId} and d.next_attempt_at <= ${now} and ${isUnleasedSql}
@@ -53,7 +52,7 @@ const dueDeliveriesSql = (endpointId: string, now: string) => `
 export interface DueEndpoint {
   endpointId: string
   organizationId: string
-  /** Deliveries that are due and not in flight; counted up to 10 when many deliveries are due. */
+  /** Number of due deliveries that are not leased; counted only up to 10 if many are due in all. */
   due: number
 }
 
@@ -64,8 +63,8 @@ export interface Quota {
 }
 
 /**
- * Returns the endpoints with due deliveries. Usually at most 1,000 deliveries are due and one query finds all. If there
- * are more, the index is read once per endpoint, so a million deliveries due for one dead endpoint do not slow down the
+ * Returns the endpoints with due deliveries. Usually fewer than 1,000 deliveries are due, and one query finds them all.
+ * Otherwise reads the index once per endpoint, so that a million deliveries due for a dead endpoint don't slow down the
  * others.
  */
 export async function findDueEndpoints(
@@ -82,11 +81,11 @@ export async function findDueEndpoints(
     values: [now, firstRows],
   })
   const count = rows.reduce((sum, { due }) => sum + due, 0)
-  return count < firstRows ? rows : await eachDueEndpoint(db, now)
+  return count < firstRows ? rows : await scanDueEndpoints(db, now)
 }
 
-// A loose index scan over the endpoints. A plain search for due deliveries would also read all that are due later.
-async function eachDueEndpoint(db: Db, now: number): Promise<DueEndpoint[]> {
+// Does a loose index scan over the endpoints, which reads only a few index entries of each.
+async function scanDueEndpoints(db: Db, now: number): Promise<DueEndpoint[]> {
   const nextEndpoint =
     'select endpoint_id from read.webhook_deliveries where next_attempt_at is not null'
   const { rows } = await db.query<DueEndpoint>({
@@ -127,9 +126,9 @@ interface Owner {
 const takeLock = lockKey('tidegate:webhook-leases')
 
 /**
- * Leases due deliveries and returns them, one of each endpoint before a second of any. A lock lets one process at a
- * time take, so the count of requests per endpoint is exact. The lock is a separate statement, so that the snapshot of
- * the next one is made after the wait and includes the leases that other processes took or released meanwhile.
+ * Leases due deliveries and returns them, round-robin by endpoint. A lock lets one process take deliveries at a time,
+ * so that the limit per endpoint is exact. The lock is a separate statement, so that the snapshot of the next one
+ * includes the leases that other processes changed meanwhile.
  */
 export async function takeDeliveries(
   pool: pg.Pool,
@@ -137,9 +136,9 @@ export async function takeDeliveries(
     owner,
     leaseMs,
     quotas,
-    free,
+    max,
     now,
-  }: Owner & { leaseMs: number; quotas: readonly Quota[]; free: number; now: number },
+  }: Owner & { leaseMs: number; quotas: readonly Quota[]; max: number; now: number },
 ): Promise<TakenDelivery[]> {
   const lock = { text: 'select pg_advisory_xact_lock($1)', values: [takeLock] }
   const leaseDue = {
@@ -147,8 +146,8 @@ export async function takeDeliveries(
     text: takeSql,
     values: [
       quotas.map(({ endpointId }) => endpointId),
-      quotas.map(({ max }) => max),
-      free,
+      quotas.map((quota) => quota.max),
+      max,
       now,
       owner,
       leaseMs,
@@ -181,8 +180,8 @@ const takeSql = `
     next_attempt_at::float8 as "dueAt", traceparent
   from picked left join read.webhook_events using (event_id) order by turn, next_attempt_at`
 
-/** Returns those of the deliveries that any process is sending. */
-export async function inFlightDeliveries(
+/** Returns the ids of the deliveries that a process is sending. */
+export async function findInFlightDeliveries(
   db: Db,
   deliveryIds: readonly string[],
 ): Promise<Set<string>> {
@@ -195,7 +194,7 @@ export async function inFlightDeliveries(
   return new Set(rows.map((row) => row.delivery_id))
 }
 
-// Leases of owner $1 among the deliveries $2. The rows are locked in one order, or concurrent statements could
+// Leases of owner $1 among the deliveries $2. Locks the rows in a fixed order, so that concurrent statements don't
 // deadlock.
 const isOwnedSql = `
   state = 'sending' and owner = $1 and delivery_id in (
@@ -204,7 +203,7 @@ const isOwnedSql = `
 
 type OwnedDeliveries = Owner & { deliveryIds: readonly string[] }
 
-/** Renews leases, even expired ones that were not released yet. Returns the deliveries that the owner still holds. */
+/** Renews leases, including expired ones that nobody has released yet. Returns the ids of deliveries still held. */
 export async function renewLeases(
   db: Db,
   { owner, deliveryIds, leaseMs }: OwnedDeliveries & { leaseMs: number },
@@ -217,7 +216,7 @@ export async function renewLeases(
   return new Set(rows.map((row) => row.delivery_id))
 }
 
-/** Deletes the leases of deliveries that were not attempted, so that they are due at once. */
+/** Deletes leases, so that the deliveries are due again at once. */
 export async function requeueDeliveries(
   db: Db,
   { owner, deliveryIds }: OwnedDeliveries,
@@ -244,20 +243,23 @@ export interface ExpiredLeases {
   asOf: number
 }
 
-/** Returns expired leases, except of the deliveries `except`, which this process still renews. */
-export async function findExpiredLeases(db: Db, except: readonly string[]): Promise<ExpiredLeases> {
+/** Returns expired leases, except those of `ownDeliveryIds`, which this process still renews. */
+export async function findExpiredLeases(
+  db: Db,
+  ownDeliveryIds: readonly string[],
+): Promise<ExpiredLeases> {
   const { rows } = await db.query<{ deliveryId: string; eventId: string; asOf: number }>({
     name: 'webhook-expired',
     text: `
       select delivery_id as "deliveryId", event_id as "eventId", now.ms::float8 as "asOf"
       from (select ${databaseNow} as ms) now cross join tidegate.webhook_leases
       where state = 'sending' and expires_at < now.ms and delivery_id <> all($1)`,
-    values: [except],
+    values: [ownDeliveryIds],
   })
   return { leases: rows, asOf: rows[0]?.asOf ?? 0 }
 }
 
-/** Deletes leases that had expired by `asOf` and were not renewed or taken since, and returns how many. */
+/** Deletes leases that had expired by `asOf` and were not renewed since. Returns the number of deleted leases. */
 export async function releaseLeases(
   db: Db,
   { deliveryIds, asOf }: { deliveryIds: readonly string[]; asOf: number },
@@ -276,8 +278,8 @@ export async function releaseLeases(
 const maxPurged = 10_000
 
 /**
- * Deletes leases of recorded attempts that the read model shows. The check and the deletion are one statement, so
- * whoever no longer sees the lease sees the attempt. Returns true if there may be more.
+ * Deletes leases of recorded attempts that the read model has. Checks and deletes in one statement, so that other
+ * processes always see the lease or the attempt. Returns true if there may be more.
  */
 export async function purgeRecorded(db: Db): Promise<boolean> {
   const { rowCount } = await db.query({

@@ -1,7 +1,7 @@
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
 import { cachedFor } from '../../infra/timing.ts'
-import type { QueueReadings } from '../../projections/webhooks/queries.ts'
+import type { QueueStats } from '../../projections/webhooks/queries.ts'
 import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
 
 export interface WebhookMeter {
@@ -12,7 +12,7 @@ export interface WebhookMeter {
 }
 
 /** `now`: time of the reading, epoch milliseconds. */
-type QueueReading = QueueReadings & { now: number }
+type QueueReading = QueueStats & { now: number }
 
 const attemptOutcomes: WebhookAttemptOutcome[] = ['succeeded', 'retrying', 'failed']
 
@@ -22,8 +22,8 @@ const deliveryBuckets = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 28_800, 86_400, 345_600,
 ]
 
-/** Registers the webhook metrics. `queue` is called at each scrape. */
-export function measureWebhooks(
+/** Registers the webhook metrics. `queue` is read at each scrape. */
+export function createWebhookMeter(
   registry: Registry,
   queue: () => Promise<QueueReading>,
 ): WebhookMeter {

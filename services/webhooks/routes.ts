@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { DescribedHeader, DescribedWebhook } from '../../infra/http/openapi.ts'
-import { wire } from '../../infra/wire/names.ts'
+import { wireNames } from '../../infra/wire/names.ts'
 import { standardHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { type EndpointRouteOptions, endpointRoutes } from './endpoints/routes.ts'
 import { type EventRouteOptions, eventRoutes } from './events/routes.ts'
@@ -32,8 +32,11 @@ const headers: Record<string, DescribedHeader> = {
       'Event id. Process each id once, because an event can be delivered more than once.',
     schema: eventId,
   },
-  [wire.webhookTimestampHeader]: { description: 'Same as `webhook-timestamp`.', schema: seconds },
-  [wire.webhookSignatureHeader]: {
+  [wireNames.webhookTimestampHeader]: {
+    description: 'Same as `webhook-timestamp`.',
+    schema: seconds,
+  },
+  [wireNames.webhookSignatureHeader]: {
     description:
       'Hexadecimal HMAC-SHA256 of `timestamp.body`. The key is the newest signing secret as text, including `whsec_`.',
     schema: string('^[0-9a-f]{64}$'),
@@ -57,7 +60,7 @@ const retryAfter: DescribedHeader = {
   schema: { type: 'string' },
 }
 
-const answers: DescribedWebhook['answers'] = {
+const responses: DescribedWebhook['responses'] = {
   '2XX': {
     description: 'Delivered, if the response is complete within 15 seconds. The body is ignored.',
   },
@@ -81,7 +84,7 @@ const retrySchedule =
   'Retried after 1, 2, 4, 8, 15, 30 and then every 60 seconds, until the signup expires after 15 minutes.'
 
 // A person waits for the response to an approval, so its retries are faster.
-const approvalAnswers: DescribedWebhook['answers'] = {
+const approvalResponses: DescribedWebhook['responses'] = {
   '2XX': {
     description: `The signup is approved, if the response arrives within 10 seconds and has an envelope for \`delivery.key_id\` of the event. ${retrySchedule.replace('Retried', 'Anything else is retried')}`,
     body: gateApprovedResponse,
@@ -100,7 +103,7 @@ const shared = {
   description:
     'Verify one of the two signatures against the raw body before you parse it. Events can arrive out of order and more than once. Ignore members that you do not know.',
   headers,
-  answers,
+  responses,
 }
 
 const webhooks: DescribedWebhook[] = [
@@ -126,7 +129,7 @@ const webhooks: DescribedWebhook[] = [
     operationId: 'gateSessionApprovedWebhook',
     summary: 'Signup approved',
     description: `Sent when a person approves a signup, only to the endpoint of the service. Create the account and respond with its encrypted credentials. Create one account per \`gate_session_id\`, because the event can arrive again after your response. ${shared.description}`,
-    answers: approvalAnswers,
+    responses: approvalResponses,
     body: gateApprovedEvent,
   },
   {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { runTogether } from '../../infra/postgres/arrays.ts'
+import { runAsOneStatement } from '../../infra/postgres/arrays.ts'
 import { saveRows } from '../../infra/postgres/table.ts'
 import { links as linkTable } from '../../services/scoring/visitors/tables.ts'
 import type { Api } from '../support/api.ts'
@@ -53,7 +53,7 @@ export async function storePerson(api: Api, organizationId: string): Promise<Per
     apart_from: null,
     merged_at: null,
   }))
-  await runTogether(api.pool, saveRows(linkTable, links))
+  await runAsOneStatement(api.pool, saveRows(linkTable, links))
   await api.caughtUp()
   return { visitorId, otherVisitorId, sessionId, clientUserId, markId }
 }

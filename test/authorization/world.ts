@@ -41,7 +41,7 @@ export async function startWorld({ trustedProxies = [] as string[], validates = 
     gate: (core) => ({
       leaseMs: 10_000,
       domainReader: {
-        txtRecords: (name) => challengesAt(core, name.slice('_tidegate.'.length)),
+        lookUpTxt: (name) => challengesAt(core, name.slice('_tidegate.'.length)),
         fileAt: async () => undefined,
       },
       eraseSession: async (_decide, id) => (await findGateSession(core.pool, id)) !== undefined,
@@ -61,7 +61,7 @@ export async function startWorld({ trustedProxies = [] as string[], validates = 
         claims: createMemoryClaims().open(),
         admission: openAdmission(),
         sourceMbPerHour: 1_000_000,
-        checkRecipients: async () => {},
+        requireRecipients: async () => {},
         sealResult: async ({ decisionId }) => `sealed:${decisionId}`,
         signatures: { baseUrls: [publicUrl], maxLifetimeMs: 3_600_000 },
       })

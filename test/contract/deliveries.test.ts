@@ -12,11 +12,11 @@ import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
-import { eventOfDecision } from '../../services/webhooks/planner/raise.ts'
+import { buildDecisionEvent } from '../../services/webhooks/planner/build-events.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
-import { endpoint, endpointId, now, organization } from '../services/webhooks/endpoints/given.ts'
+import { endpoint, endpointId, now, organization } from '../services/webhooks/endpoints/fixtures.ts'
 import { sessionScored } from '../support/session-scored.ts'
 
 const parameter = z.object({
@@ -89,12 +89,15 @@ async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
 /** One event of each type that there is, as it is stored. */
 function events(): WebhookEventRow[] {
   const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
-  const state = { organization, endpoint, recentTests: [], exists: false }
+  const state = { organization, endpoint, recentTests: [], isRepeat: false }
   const tests = decideTest(state, { eventId, now }).flatMap(({ event }) =>
     event.type === 'WebhookEventRaised' ? [event.data] : [],
   )
   const scored = sessionScored({ is_provisional: false })
-  const raised = [...sessionEventTypes.map((type) => eventOfDecision(scored, type, now)), ...tests]
+  const raised = [
+    ...sessionEventTypes.map((type) => buildDecisionEvent(scored, type, now)),
+    ...tests,
+  ]
   const stored = raised.map(({ event_id, type, ...event }) => ({
     ...event,
     id: event_id,

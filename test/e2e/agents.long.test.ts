@@ -17,7 +17,7 @@ import { root } from '../support/test-projects.ts'
 const key = createAgentKey()
 const crawler = 'Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)'
 const crawlerHost = 'spider-1.yandex.com'
-// Of a network that was given back. No address of documentation is looked up.
+// Address of a returned network, because documentation addresses are not looked up.
 const crawlerAddress = '3ffe::1'
 
 let agent: DirectoryServer

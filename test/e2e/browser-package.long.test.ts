@@ -4,7 +4,7 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import manifest from '../../package.json' with { type: 'json' }
-import { packPackages } from '../../services/cli/package/build.ts'
+import { writePackages } from '../../services/cli/package/build.ts'
 import { needs } from '../support/needs.ts'
 import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
 import { installThere, runThere } from '../support/packed.ts'
@@ -26,7 +26,7 @@ let tidegate: RunningTidegate
 
 beforeAll(async () => {
   tidegate = await startTidegate()
-  const { browser } = await packPackages(folder)
+  const { browser } = await writePackages(folder)
   await installThere(path.join(folder, 'plain'), browser)
   await installThere(path.join(folder, 'react'), browser, 'react@19.3.1', 'react-dom@19.3.1')
 }, 120_000)

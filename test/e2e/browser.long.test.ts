@@ -22,7 +22,7 @@ afterAll(async () => {
 interface Visit {
   sessionId: string
   sealedToken: string
-  /** What the page shows. */
+  /** Text that the page shows. */
   shown: string
 }
 

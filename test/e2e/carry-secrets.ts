@@ -16,7 +16,7 @@ export const markers = {
 }
 
 const hex = () => randomBytes(12).toString('hex')
-/** What may be stored, because callers read it back, but is nobody's business in a log line. */
+/** Allows values in storage, because callers read them back, but not in log lines. */
 const storedOnly = (place: string) => place !== 'output'
 /** The body of a batch is kept as the page sent it. */
 const batchesOnly = (place: string) => place === 'opened BatchReceived'

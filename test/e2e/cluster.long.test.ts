@@ -12,7 +12,7 @@ interface Asked extends ApiRequest {
   path: string
 }
 
-/** What changes on one process holds on the others after at most this long. */
+/** Changes take effect in other processes within this time. */
 const cacheMs = 15_000
 const racers = 64
 

@@ -13,7 +13,7 @@ const { test } = needs('chromium')
 const folder = path.join(root, 'docs/guide')
 const takesPictures = process.env.PICTURES === '1'
 
-/** What the guide quotes of the pages, and the pictures that it shows, both in their order. */
+/** Returns the guide's quotations of pages and its pictures, in order. */
 async function guideWalk(): Promise<{ quoted: string[]; pictures: string[] }> {
   const guide = await readFile(path.join(folder, 'console.md'), 'utf8')
   const [, walk = ''] =

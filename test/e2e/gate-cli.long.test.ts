@@ -37,7 +37,7 @@ interface Exchange {
   answered: string
 }
 
-/** What stands between the agent and the server: notes everything, and holds the acknowledgement back. */
+/** Starts a proxy between agent and server that records all requests and delays the acknowledgement. */
 async function startProxy(target: string) {
   const exchanges: Exchange[] = []
   const { promise: acknowledging, resolve: onAcknowledgement } = Promise.withResolvers<void>()
@@ -190,7 +190,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     expect(after.found).toEqual([])
     expect(after.opened.map(({ purpose }) => purpose)).not.toContain('data key')
     expect(await onDisk([...secrets, ackToken(proxy.exchanges)], since)).toEqual([])
-    // What the scan can open has not gone: the endpoint's signing secret, for one.
+    // The scan still decrypts other values, such as the endpoint's signing secret.
     expect(after.opened.map(({ purpose }) => purpose)).toContain('webhook-signing-secret')
   }, 120_000)
 
@@ -277,7 +277,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   }
 })
 
-/** What must not be left: the envelopes as they were delivered, and what they held. */
+/** Returns the secrets that must not be left: the delivered envelopes and their contents. */
 function carried(exchanges: Exchange[], values: Record<string, string | undefined>): Secret[] {
   const polled = exchanges
     .map(({ answered }) => jsonIn(answered).data)

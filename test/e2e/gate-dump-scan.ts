@@ -76,7 +76,7 @@ function firstOf(contexts: string[], attempt: (context: string) => Buffer | unde
   return []
 }
 
-/** What something may be bound to: an id of anything, the hash that an answer is stored under, or nothing. */
+/** Returns possible encryption contexts: ids, hashes of idempotency keys, and none. */
 function contextsIn(places: Place[]): { all: string[]; sessions: string[] } {
   const text = places.map(({ bytes }) => bytes.toString('latin1')).join('\n')
   const matches = (pattern: RegExp) => [...new Set(text.match(pattern))]

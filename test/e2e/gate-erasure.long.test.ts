@@ -6,7 +6,7 @@ import { approveOverHttp, askGate, requestSignup } from '../support/gate-approve
 import { type Integrator, startIntegrator } from '../support/gate-integrator.ts'
 import { openedRecords, placesOf } from '../support/people.ts'
 
-/** Whoever signed up, and what nobody else has said. */
+/** Person who signed up, and marks that only that person sent. */
 interface Marked {
   n: number
   marks: string[]

@@ -23,7 +23,7 @@ describe('two servers', () => {
   }, 120_000)
   afterAll(() => world?.stop())
 
-  /** What each of 64 requests at once is answered; half of them are sent to each server. */
+  /** Sends 64 requests concurrently, half to each server, and returns their outcomes. */
   const race = (requestOf: (racer: number) => Entry) =>
     Promise.all(
       Array.from({ length: racers }, async (_, racer) => {
@@ -62,7 +62,7 @@ describe('two servers', () => {
       const outcomes = await race(() => ({ path: `sessions/${signup.id}/approve`, body }))
       expect(without(outcomes, '200', inProgress)).toEqual([])
       expect(await ended(signup)).toBe('approved')
-      // Whoever was told to wait asks again.
+      // A client that was told to wait retries.
       expect((await world.ask(`sessions/${signup.id}/approve`, { body })).outcome).toBe('200')
       expect(world.integrator.accounts.get(signup.id)?.asked).toBe(1)
       approved.push({ ...signup, ...(await world.delivered(signup)) })
@@ -137,7 +137,7 @@ describe('two servers', () => {
       const approve = { path: `sessions/${id}/approve`, body }
       // To refuse takes less work: without a head start approvals would hardly ever be first.
       const cancel = { path: `sessions/${id}/cancel`, after: index % headStarts }
-      // Of four in a row each server is sent both.
+      // Sends both kinds of request to each server.
       const isCancel = (racer: number) => (racer & 2) !== 0
       const outcomes = await race((racer) => (isCancel(racer) ? cancel : approve))
       const status = await ended(signup)

@@ -18,7 +18,7 @@ const image = `tidegate:test-${unique}`
 const [container, volume] = [`tidegate-${unique}`, `tidegate-${unique}`]
 const slow = { timeoutMs: 60_000, intervalMs: 200 }
 
-/** How npm reaches its registry on this machine. */
+/** Returns build secrets with which npm reaches the registry on this machine. */
 async function npmSecrets(folder: string): Promise<string[]> {
   const config = async (name: string) =>
     (await promisify(execFile)('npm', ['config', 'get', name], { cwd: folder })).stdout.trim()

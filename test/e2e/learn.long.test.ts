@@ -28,7 +28,7 @@ async function taughtRows(): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Of scripts that look up in this repository what browsers answer. */
+/** Opens sessions of scripts that use the answers recorded in this repository. */
 async function forgedSessions({ baseUrl, credentials }: RunningTidegate) {
   const tidegate = { url: baseUrl, keys: credentials.live }
   const rest = createRest(baseUrl, credentials.live.secret_key)
@@ -80,6 +80,6 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
   await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')
   expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
   await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
-  await expect.poll(() => panel.textContent(), slowly).toContain('It applies to new sessions')
+  await expect.poll(() => panel.textContent(), slowly).toContain('New sessions use it within seconds')
   await countsForChromium(dev)
 }, 120_000)

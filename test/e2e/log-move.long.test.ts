@@ -295,7 +295,7 @@ describe('an installation that moves to Kafka', () => {
       expect(JSON.stringify(before)).not.toMatch(/"status":"pending"/)
     }, patient)
     await stopServer()
-    const raised = await onEmbedded((log) => log.committed(plannerGroup, [sessions]))
+    const raised = await onEmbedded((log) => log.committedPositions(plannerGroup, [sessions]))
     const topics = [...new Set(Object.values(eventTopics))]
     const originals = await onEmbedded((log) =>
       Promise.all(topics.map((topic) => recordsOf(log, topic))),
@@ -311,7 +311,7 @@ describe('an installation that moves to Kafka', () => {
       if (topic !== collect && topic !== operations) expect(there).toEqual(here)
       else expect(there.map(withoutPlace)).toEqual(here.map(withoutPlace))
     }
-    const raisedThere = await target.committed(plannerGroup, [sessions])
+    const raisedThere = await target.committedPositions(plannerGroup, [sessions])
     expect(raisedThere).toEqual(raised.toSorted((one, two) => one.partition - two.partition))
     const again = { code: 1, stderr: expect.stringMatching(/already uses /) }
     expect(await move()).toMatchObject(again)

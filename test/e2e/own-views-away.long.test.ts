@@ -55,7 +55,7 @@ const decide = (from: number, count: number) =>
 
 interface Away {
   settings: Record<string, string>
-  /** What the command says of it. */
+  /** Name in the command's output. */
   name: 'database' | 'log'
   goes: () => Promise<void>
   comes: () => Promise<void>
@@ -83,7 +83,7 @@ async function comesAndGoes({ settings, name, goes, comes }: Away): Promise<void
   await goes()
   await running.says(line, 3)
   await running.interrupt()
-  // Nothing but lines of the view: an outage is said once.
+  // Apart from lines of the view, the outage is reported once.
   expect(running.said().replaceAll(/^\d+ records? read, .*\n/gm, '')).toBe(
     `${line}Reconnected to the database and the log.\n`.repeat(2) + line,
   )

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { packPackages } from '../../services/cli/package/build.ts'
+import { writePackages } from '../../services/cli/package/build.ts'
 import { endChild } from '../support/end-child.ts'
 import { approveAsPerson } from '../support/gate-approve.ts'
 import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
@@ -18,7 +18,7 @@ let packed = ''
 const folder = (...names: string[]) => path.join(base, ...names)
 
 beforeAll(async () => {
-  packed = (await packPackages(base)).tidegate
+  packed = (await writePackages(base)).tidegate
 }, 120_000)
 
 async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<string> {
@@ -76,7 +76,7 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
       'tidegate',
     ])
     const licences = await readFile(site('node_modules/tidegate/THIRD-PARTY-LICENSES'), 'utf8')
-    // One of the server's packages, and those of the console's pages.
+    // A package of the server, and those of the console's pages.
     for (const name of ['fastify', '@preact/signals', '@tanstack/query-core', 'preact', 'uplot'])
       expect(licences).toMatch(new RegExp(`^## ${name} [^\n]*\\(MIT\\)\n\n[^#]*Copyright`, 'm'))
     const run = await runThere({ folder: site(), env }, 'node', '--version')

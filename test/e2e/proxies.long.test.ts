@@ -10,7 +10,7 @@ import { maxBodyBytes } from '../../infra/wire/collect/protocol.ts'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
-import { answerWhileStarting } from '../../services/server/starting.ts'
+import { respondWhileStarting } from '../../services/server/starting.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
@@ -82,7 +82,7 @@ async function visit(
   return { sessionId, sealedToken, cookie }
 }
 
-/** What was recorded of a session when it was opened. */
+/** Returns the event of this type that was recorded when the session was opened. */
 async function recorded(type: string, sessionId: string) {
   const place = ['--open', '--topic', 'tidegate.collect.v1', '--type', type, '--key', sessionId]
   const { stdout } = await cluster.cli(['events', ...place])
@@ -173,7 +173,7 @@ describe.each([
     const config = readConfig({})
     starting = await reservePort(
       { port: 0, host: '127.0.0.1' },
-      answerWhileStarting({ config, random: randomBytes }),
+      respondWhileStarting({ config, random: randomBytes }),
     )
     const both = { nginx: 'server $& max_fails=0; server ', caddy: '$& ' }[name]
     const text = recipe(name).replaceAll(

@@ -24,7 +24,7 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   beforeAll(async () => {
     cluster = await startCluster({ log, roles: 'projections,api' })
     ;({ pool } = cluster)
-    // What a rebuild is about to do waits for whoever holds the lock of that command.
+    // DDL commands of a rebuild wait for the advisory lock named after the command.
     await pool.query(`create function wait_at_gate() returns event_trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(hashtext(tg_tag)); end $$;
       create event trigger gates on ddl_command_start execute function wait_at_gate()`)
@@ -137,7 +137,10 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     await eventually(released, patient)
   }
 
-  /** Kills the command, or one of the processes that load for it, while `waiting` of them wait for a lock that somebody holds. */
+  /**
+   * Kills the command, or one of the processes that load for it, while `waiting` of them wait for a lock that somebody
+   * holds.
+   */
   async function killBefore(
     lock: string,
     { victim = 'command', waiting = 1 }: { victim?: 'command' | 'worker'; waiting?: number } = {},

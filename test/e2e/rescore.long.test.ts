@@ -104,7 +104,7 @@ describe('a model of an organization', () => {
       return { verdict: changed.verdict_after, risk_score: changed.risk_score_after }
     })
     expect(after).not.toEqual(decisionsOf(before))
-    // What was decided and what would be follow from the rows and the documents alone, whoever computes it.
+    // The old and new decisions can be recomputed from the rows and the model documents alone.
     expect(plainly(await documentOf(standard), before)).toEqual(decisionsOf(before))
     expect(plainly(JSON.parse(await readFile(file, 'utf8')), before)).toEqual(after)
 

@@ -20,16 +20,12 @@ import {
   misplaceKeys,
 } from './carry-secrets.ts'
 
-// What is secret, and so must be nowhere: keys and their hashes, webhook signing secrets, master keys, the database's
+// Secrets must not be found anywhere: keys and their hashes, webhook signing secrets, master keys, the database
 // password, tokens, nonces, cookies and document ids of the collect protocol, Idempotency-Key values, a password in a
-// page's URL.
-// What is stored, because it is the data, and must only not be printed: a visitor's address, a client user id, the
-// query of a page's URL or of a webhook endpoint's. What a page sent beyond the protocol stays in the batch as received
-// and goes no further.
-// Not secret: publishable keys (every page shows them), ids, previews of keys, lookup hashes (useless without the
-// pepper), the challenges of a document (they prove nothing once it is open).
-// What all other tests leave behind is looked through for secret keys when their database is dropped or their server
-// stops (test/support/key-sweep.ts).
+// page's URL. Personal data is stored but must not be logged: a visitor's address, a client user id, the query of a
+// page's or webhook endpoint's URL. Members that the protocol does not define stay in the batch as received. Not
+// secret: publishable keys, ids, key previews, lookup hashes, and challenges of a document. Other tests are scanned for
+// secret keys when their database is dropped or their server stops (key-sweep.ts).
 
 const kafkaBrokers = inject('kafkaBrokers')
 const prefix = `secrets${Date.now()}.`
@@ -134,7 +130,7 @@ async function dumpAll(
   })
   const masterKeys = await readFile(path.join(dataDir, 'master-keys'), 'utf8')
   const settings = { ...env, DATABASE_URL: postgres.url, TIDEGATE_MASTER_KEYS: masterKeys.trim() }
-  // What is encrypted must have none of them either.
+  // Decrypted contents must not contain them, either.
   const tables = await Promise.all([
     dumpDatabase(postgres.url),
     openedRecords({ settings }),

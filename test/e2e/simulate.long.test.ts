@@ -45,7 +45,7 @@ describe.each(logs)('simulate on $name', ({ needing, env }) => {
         verification: { readable: sessions, unreadable: [] },
       })
       expect(report.returning).toBeGreaterThan(0)
-      // What a driven browser leaves behind is certain, whatever else the scoring learns.
+      // Traces of a driven browser are certain, regardless of what scoring has learned.
       for (const actor of ['headless', 'selenium', 'playwright'])
         expect(Object.keys(report.verification?.verdicts[actor] ?? {})).toEqual(['automated'])
       expect(report.verification?.verdicts.human?.automated ?? 0).toBe(0)

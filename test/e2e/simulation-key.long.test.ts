@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => dev?.stop())
 
 interface Place {
-  /** Where the script finds its key. */
+  /** Folder with the script's key. */
   dataDir: string
   /** Flags that name the server. */
   server?: string[]

@@ -57,7 +57,7 @@ describe.each(clusterLogs())('a record that nobody can read, on %s', (log) => {
   it('stops its partition, and is left out by a command that says why', async () => {
     const client = createTestClient(cluster)
     const { sessionId } = await client.open()
-    // Whoever reads which records are skipped meets one that cannot be read, too.
+    // Appends an unreadable record to the topic of the skips, too.
     const foreign = { key: sessionId, value: foreignValue, headers: { by: 'x' } }
     const topics = [topic, 'tidegate.operations.v1'] as const
     const records = topics.map((name) => ({ ...foreign, topic: name }))

@@ -12,7 +12,7 @@ import { deleteTopics } from '../support/logs.ts'
 import { needs } from '../support/needs.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
-// One for each test, since a database is bound to its first log.
+// Each test has its own installation, because a database is bound to its first log.
 let installation: Installation
 beforeEach(async () => {
   installation = await createInstallation({ env: { LOG_LEVEL: 'warn' } })

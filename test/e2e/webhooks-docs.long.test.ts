@@ -7,8 +7,8 @@ import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { deliveryTypes, webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
-import { measureGate } from '../../services/gate/metrics.ts'
-import { measureWebhooks } from '../../services/webhooks/metrics.ts'
+import { createGateMeter } from '../../services/gate/metrics.ts'
+import { createWebhookMeter } from '../../services/webhooks/metrics.ts'
 import { codeBlock as blockOf, docs } from '../support/code-block.ts'
 import {
   type Receiver,
@@ -169,8 +169,8 @@ describe('what the pages say of numbers and names', () => {
   })
 
   it.each<[RegExp, (registry: Registry) => unknown]>([
-    [/^\| `(tidegate_webhook_\w+)/gm, (registry) => measureWebhooks(registry, idle)],
-    [/^\| `(tidegate_gate_\w+)/gm, measureGate],
+    [/^\| `(tidegate_webhook_\w+)/gm, (registry) => createWebhookMeter(registry, idle)],
+    [/^\| `(tidegate_gate_\w+)/gm, createGateMeter],
   ])('the metrics by %s are those that are measured', async (pattern, measure) => {
     const registry = new Registry()
     measure(registry)

@@ -65,7 +65,7 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
     return { succeeded: count('succeeded'), retried, ended: count('failed', 'skipped') }
   }
 
-  /** One more event goes all the way, after which what had been to send has been sent. */
+  /** Raises another event and waits for its delivery; earlier ones have been sent by then. */
   async function oneMore(name: string, pool = world.pool): Promise<void> {
     const { succeeded, retried, ended } = await ends(pool)
     await world.score(world.tenant, sessionIds(name, 1))

@@ -83,7 +83,7 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
       await Promise.all(clients.map((client) => client.sendBatch(quiet)))
       const handOffs = clients.map((client) => client.requestResult(quiet))
       const others = await openUntilShed(answers)
-      // What is left of the window of the overload before may have refused one already.
+      // The window of the previous overload may already have rejected a request.
       const atLeast = maxBacklogMs / 1000
       await eventually(async () => expect(await backlogSeconds()).toBeGreaterThan(atLeast), patient)
       // None hangs while nothing is scored.

@@ -13,7 +13,7 @@ import {
   status,
 } from '../support/webhook-behaviours.ts'
 
-/** What a session's service does before it does as it should. */
+/** Faulty responses, by session, that the service gives before correct ones. */
 const scripts = new Map<string, ((signUp: Behaviour) => Behaviour)[]>()
 const env = { WEBHOOK_TIMEOUT_MS: '700', WEBHOOK_LEASE_MS: '1000' }
 let world: RaceWorld

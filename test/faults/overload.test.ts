@@ -35,7 +35,7 @@ interface Answer {
 
 interface Seen {
   answers: Answer[]
-  /** Of bodies answered 200: they must be on the log. */
+  /** Hashes of bodies with response 200, which must be on the log. */
   bodyHashes: string[]
   openedIds: string[]
 }

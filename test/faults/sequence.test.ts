@@ -41,7 +41,7 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
   const posts = (): Post[] => baseUrls.map(postTo)
   const open = () => openRawDocument(postTo(baseUrls[0] ?? ''), cluster.owner.publishable.key)
 
-  /** One more process in place of the one that was killed. */
+  /** Starts a process to replace the killed one. */
   async function replaceSecond(): Promise<void> {
     const { baseUrl } = await cluster.serve('collect,scoring,projections')
     baseUrls = [baseUrls[0] ?? '', baseUrl]

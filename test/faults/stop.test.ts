@@ -9,7 +9,7 @@ import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 interface Answer {
   status: number
-  /** Whether the server said that it ends the connection after this answer. */
+  /** True if the server announced that it closes the connection after this response. */
   last: boolean
 }
 
@@ -60,7 +60,7 @@ async function stall(port: number, part: string): Promise<void> {
   await once(socket, 'close')
 }
 
-/** What the stop of a loaded server showed. */
+/** Observations while a loaded server stops. */
 interface Stop {
   readers: Answer[][]
   collectors: Answer[][]

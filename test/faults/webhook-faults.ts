@@ -17,7 +17,7 @@ import type { Incoming } from '../support/webhook-receiver.ts'
 
 export interface FaultOptions {
   seed: number
-  /** Where redirects point to: a server that must never hear of it. */
+  /** Target of redirects: a server that must never receive a request. */
   canaryUrl: string
   /** The share of requests that are not accepted, of events that are not doomed. */
   faulty: number

@@ -3,7 +3,7 @@ import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
 import type { Received } from '../support/webhook-receiver.ts'
 import type { Delivery } from '../support/webhook-world.ts'
 
-/** What each side of the deliveries says about them. */
+/** Deliveries as seen by the sender, the log and the receiver. */
 export interface Evidence {
   deliveries: readonly Delivery[]
   /** The webhooks topic. */
@@ -14,7 +14,7 @@ export interface Evidence {
   kills: readonly number[]
   /** After so many attempts without success a delivery has failed. */
   maxAttempts: number
-  /** How long before a kill a request can have arrived whose attempt the kill kept from being recorded. */
+  /** A kill can prevent the recording of attempts whose requests arrived up to this many milliseconds earlier. */
   underWayMs: number
 }
 
@@ -94,13 +94,13 @@ function problemsOf(one: Case, evidence: Evidence): string[] {
   return checks.filter(([wrong]) => wrong).map(([, problem]) => problem)
 }
 
-/** Whether there are more requests than were recorded or under way at a kill. */
+/** Returns true if there are more requests than attempts that were recorded or interrupted by a kill. */
 function unexplained({ attempts, requests }: Case, evidence: Evidence): boolean {
   const interrupted = requests.filter((request) => killAfter(request, evidence) !== undefined)
   return requests.length - attempts.length > interrupted.length
 }
 
-/** Whether a request came after an acknowledged one without a kill that kept the acknowledgement from being recorded. */
+/** Returns true if a request followed an acknowledged one, and no kill explains it. */
 function repeated({ requests }: Case, evidence: Evidence): boolean {
   return requests.slice(0, -1).some((request, i) => {
     const next = requests[i + 1]
@@ -110,7 +110,7 @@ function repeated({ requests }: Case, evidence: Evidence): boolean {
   })
 }
 
-/** What was sent before a kill may be read after the end of the process is known: both are news to one event loop. */
+/** Data sent before a kill may be read after the exit is known, because the event loop learns of both. */
 const readLateMs = 250
 
 /** The first kill at which the request was, or its attempt's record may have been, under way. */

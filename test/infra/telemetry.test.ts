@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { EventFailed } from '../../infra/event-store/event-batch.ts'
-import { createLogger, loggedError } from '../../infra/telemetry.ts'
+import { createLogger, errorFields } from '../../infra/telemetry.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 
 const secret = '203.0.113.77-typed-by-a-person'
@@ -23,29 +23,26 @@ const failures: [string, string, unknown[]][] = [
   ['not JSON', 'select ($1::text)::jsonb', [`{"${secret}`]],
 ]
 
-test.each(failures)(
-  'the values of a row that failed never reach the log: %s',
-  async (_name, text, values) => {
-    const failure: unknown = await database.pool.query(text, values).catch((error) => error)
-    expect(failure).toBeInstanceOf(Error)
-    logger.error({ err: failure }, 'direct')
-    logger.error(failure)
-    logger.error({ err: new EventFailed(failure) }, 'wrapped')
-    expect(lines).toHaveLength(3)
-    expect(lines.join('')).not.toContain(secret)
-    expect(JSON.parse(lines[0] ?? '').err).toMatchObject({ code: expect.stringMatching(/^2[23]/) })
-    expect(JSON.parse(lines[2] ?? '').err.cause.stack).toContain('telemetry.test.ts')
-  },
-)
+test.each(failures)('values of a failed row are never logged: %s', async (_name, text, values) => {
+  const failure: unknown = await database.pool.query(text, values).catch((error) => error)
+  expect(failure).toBeInstanceOf(Error)
+  logger.error({ err: failure }, 'direct')
+  logger.error(failure)
+  logger.error({ err: new EventFailed(failure) }, 'wrapped')
+  expect(lines).toHaveLength(3)
+  expect(lines.join('')).not.toContain(secret)
+  expect(JSON.parse(lines[0] ?? '').err).toMatchObject({ code: expect.stringMatching(/^2[23]/) })
+  expect(JSON.parse(lines[2] ?? '').err.cause.stack).toContain('telemetry.test.ts')
+})
 
-test('an error keeps its name, message, code and the errors behind it', () => {
+test('a logged error has its name, message, code and causes', () => {
   const cause = Object.assign(new Error('inner'), { code: 'ECONNRESET' })
   const error = new TypeError('outer', { cause })
-  expect(loggedError(error)).toEqual({
+  expect(errorFields(error)).toEqual({
     name: 'TypeError',
     message: 'outer',
     stack: expect.stringMatching(/^ {4}at /),
     cause: { name: 'Error', message: 'inner', code: 'ECONNRESET', stack: expect.any(String) },
   })
-  expect(loggedError('a text')).toEqual({ name: 'string', message: '' })
+  expect(errorFields('a text')).toEqual({ name: 'string', message: '' })
 })

@@ -11,7 +11,7 @@ import { openProjectionWorld, silent } from '../support/projections.ts'
 
 const patience = { timeoutMs: 20_000 }
 
-/** A log that read models follow, and a database with them. */
+/** Opens a log, and a database with read models that follow it. */
 export async function openFollowedLog(testLog: TestLog, projections: Projection[]) {
   const world = await openProjectionWorld()
   const { codec } = world
@@ -39,14 +39,14 @@ export async function openFollowedLog(testLog: TestLog, projections: Projection[
     log,
     applied,
     codec,
-    /** Resolves when the read model shows the events. */
+    /** Appends the events and waits until the read model has applied them. */
     async append({ name }: Projection, events: DomainEvent[]): Promise<Position[]> {
       const records = events.map((event) => ({ event, meta: metaOf(event) }))
       const positions = await world.append(log, records)
       await applied.waitFor(name, positions, patience)
       return positions
     },
-    /** Throws when the rebuild differs from the read model. */
+    /** Rebuilds the read model. Throws if the rebuild differs. */
     async rebuild(projection: Projection, findCutoffs?: FindCutoffs): Promise<RebuildReport> {
       const options = { projection, log, pool, codec, logger: silent, skips: noSkips, findCutoffs }
       const report = await rebuild(options)

@@ -4,7 +4,7 @@ import { asId } from '../../infra/ids.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import {
   countKeys,
-  findEndedGraces,
+  findExpiredGracePeriods,
   findKey,
   findKeyByLookupHash,
   findOrganization,
@@ -82,7 +82,7 @@ test.each<[DomainEvent, object]>([
     { type: 'OrganizationDeleted', data: { ...base, deleted_at: 50 } },
     { status: 'deleted', updated_at: 50 },
   ],
-])('an organization after %j', async (event, changes) => {
+])('an organization changes with %j', async (event, changes) => {
   await model.given(created)
   const first = {
     id: organizationId,
@@ -101,7 +101,7 @@ test.each<[DomainEvent, object]>([
   expect(await find()).toEqual({ ...first, ...changes })
 })
 
-test('limits and capabilities of an organization reach its keys', async () => {
+test('limits and capabilities of an organization apply to its keys', async () => {
   const limits = (secret_limit: number | null): DomainEvent => ({
     type: 'OrganizationLimitsChanged',
     data: { ...base, secret_limit, publishable_limit: null, changed_at: 20 },
@@ -120,7 +120,7 @@ test('limits and capabilities of an organization reach its keys', async () => {
   expect((await keyOf('hash1'))?.principal).toMatchObject({ rateLimit: null, capabilities: [] })
 })
 
-test('a repeated event does not bring back what a later one changed', async () => {
+test('a repeated event does not undo a later one', async () => {
   const rename = (name: string, id: string) =>
     recorded({ type: 'OrganizationRenamed', data: { ...base, name, renamed_at: 20 } }, { id })
   const first = rename('One', 'a')
@@ -129,7 +129,7 @@ test('a repeated event does not bring back what a later one changed', async () =
   expect(await find()).toMatchObject({ name: 'Two' })
 })
 
-test('a key is found by any of its look-up hashes, with what authentication needs', async () => {
+test('a key is found by any of its lookup hashes, with the data for authentication', async () => {
   const [a, b] = ['https://a.example', 'https://b.example']
   await model.given(
     created,
@@ -175,7 +175,7 @@ test('a key is found by any of its look-up hashes, with what authentication need
   expect((await findKey(model.pool, organizationId, keyId(2)))?.display_key).toBe('pk_test_x')
 })
 
-test('rotation leaves the old key in grace, revocation ends it, and neither is undone', async () => {
+test('rotation gives the old key a grace period, revocation ends the key, and neither is undone', async () => {
   const recipients = (now: number, environment: 'live' | 'test' = 'live') =>
     recipientKeys(model.pool, organizationId, environment, now)
   const idsAt = async (now: number) => (await recipients(now)).map((key) => key.keyId)
@@ -191,7 +191,7 @@ test('rotation leaves the old key in grace, revocation ends it, and neither is u
   expect(await idsAt(0)).toEqual([keyId(2)])
 })
 
-test('a key changes its name, origins and scopes', async () => {
+test('the name, origins and scopes of a key change', async () => {
   const [secret, browser] = [
     { ...base, key_id: keyId(1) },
     { ...base, key_id: keyId(2) },
@@ -211,7 +211,7 @@ test('a key changes its name, origins and scopes', async () => {
   expect(await findKey(model.pool, `org_${'2'.repeat(26)}`, keyId(1))).toBeUndefined()
 })
 
-test('keys are listed newest first, page by page, each once while others come and change', async () => {
+test('pages list each key once, newest first, while keys are added and changed', async () => {
   const ofOneTime = [1, 2, 3, 4, 5].map((n) => issued(n, { issued_at: 100 }))
   await model.given(created, ...ofOneTime, issued(6))
   const seen: string[] = []
@@ -227,11 +227,11 @@ test('keys are listed newest first, page by page, each once while others come an
   expect(seen).toEqual([6, 5, 4, 3, 2, 1].map(keyId))
 })
 
-test('rotating keys are found once their grace is over, longest ago first', async () => {
+test('rotating keys are found after their grace period, the longest expired first', async () => {
   const rotations = [rotated(1, 300), rotated(2, 200), rotated(3, 301), rotated(4, 100)]
   await model.given(created, ...[1, 2, 3, 4, 5].map((n) => issued(n)), ...rotations, revoked(4))
   const ended = async (limit: number) =>
-    (await findEndedGraces(model.pool, { now: 300, limit })).map((key) => key.keyId)
+    (await findExpiredGracePeriods(model.pool, { now: 300, limit })).map((key) => key.keyId)
   expect(await ended(10)).toEqual([keyId(2), keyId(1)])
   expect(await ended(1)).toEqual([keyId(2)])
 })

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeEach } from 'vitest'
 import { applyNewEvents } from '../../infra/event-store/apply-batch.ts'
-import { findLiveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { findLiveBuild, searchPath } from '../../infra/event-store/builds.ts'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -14,13 +14,13 @@ const codec = createCodec()
 let placed = 0
 
 export interface At {
-  /** The log's event id; a new one unless given. */
+  /** Event id in the record; a new one by default. */
   id?: string
   partition?: number
   offset?: number
 }
 
-/** The event as it is in the log, by default behind all others made so, and without its bytes. */
+/** Returns a function that makes recorded events without bytes, by default after all earlier ones. */
 export const recordedIn =
   (topic: string) =>
   (event: DomainEvent, at: At = {}): RecordedEvent => {
@@ -31,7 +31,7 @@ export const recordedIn =
 
 const recordedOfSession = recordedIn('tidegate.sessions.v1')
 
-/** An event of a session, with its bytes, under the id that it has itself. */
+/** Returns the recorded event of a session, with its bytes and its own id. */
 export function recordedSession(event: DomainEvent): RecordedEvent {
   if (!('event_id' in event.data && 'environment' in event.data))
     throw new Error(`not an event of a session: ${event.type}`)
@@ -39,7 +39,7 @@ export function recordedSession(event: DomainEvent): RecordedEvent {
   return { ...recordedOfSession(event), meta, value }
 }
 
-/** Works on the tables of the projection's live build. */
+/** Runs `work` in a transaction on the tables of the projection's live build. */
 export const inLiveBuild = <T>(
   pool: pg.Pool,
   { name }: Projection,
@@ -48,11 +48,11 @@ export const inLiveBuild = <T>(
   transaction(pool, async (tx) => {
     const build = await findLiveBuild(tx, name)
     if (!build) throw new Error('no live build')
-    await tx.query(useSchema(build))
+    await tx.query(searchPath(build))
     return work(tx)
   })
 
-/** The read model in a database of the test file's own, empty before each test. */
+/** Creates a database with the read model for the test file. Empties it before each test. */
 export async function useReadModel(
   projection: Projection,
   recorded: (event: DomainEvent) => RecordedEvent,
@@ -73,9 +73,8 @@ export async function useReadModel(
     database,
     pool,
     apply,
-    /** Applies the events, recorded one after the other in partition 0, as one batch. */
+    /** Applies the events as one batch. */
     given: (...events: DomainEvent[]) => apply(events.map((event) => recorded(event))),
-    /** Every row of the table. */
     rows: async (table: string): Promise<Record<string, unknown>[]> =>
       (await pool.query(`select * from read.${table}`)).rows,
   }

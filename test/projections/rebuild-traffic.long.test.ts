@@ -20,11 +20,11 @@ const owner = { organizationId: `org_${'1'.padStart(26, '0')}` }
 const start = 1_700_000_000_000
 const hour = 60 * 60 * 1000
 const piece = 12
-// Of each round: five days, because what comes while a rebuild compares must not end meanwhile. Decisions stay for six.
+// Limits a round to five days, because decisions expire after six and must not expire while the rebuild is compared.
 const mostPieces = 10
 const patient = { timeoutMs: 60_000 }
 
-describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => {
+describe.each(openTestLogs())('during traffic and pruning, on $name', (testLog) => {
   let world: ProjectionWorld
   let log: EventLog
   let applied: AppliedOffsets
@@ -70,7 +70,7 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
       events.map((event) => ({ event, meta: pastMeta(event) })),
     )
 
-  /** Half a day: sessions, a record that is left out, an erasure, and what has ended by then. */
+  /** Appends half a day of events: sessions, a skipped record, an erasure and an expiry. */
   async function happen(): Promise<void> {
     const sessions = pastEvents(owner, { from: written, count: piece, start })
     written += piece
@@ -99,7 +99,7 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
       const traffic = async () => {
         for (; !isOver && pieces < mostPieces; pieces++) await happen()
       }
-      // As a process of its own has one.
+      // A rebuild in its own process has its own pool.
       const pool = createPool({ url: world.database.url })
       const about = {
         projection: sessionsProjection,

@@ -28,7 +28,7 @@ import { id } from './world-events.ts'
 const storiesOf = (count: number, story: (n: number) => DomainEvent[]) =>
   Array.from({ length: count }, (_, n) => story(n))
 
-/** Events of 60 days, so that in each partition the first have to go. */
+/** Events of 60 days, so that the first of each partition expire. */
 const webhooks = storiesOf(300, (n) => {
   const created_at = start + Math.floor((2 * webhookRetentionMs * n) / 300)
   const endings = [
@@ -40,7 +40,7 @@ const webhooks = storiesOf(300, (n) => {
   return [raised(n, [1, 2], { created_at }), ...(endings[n % 4] ?? [])]
 })
 
-/** Sessions of two days, so that in each partition the first have to go. */
+/** Sessions of two days, so that the first of each partition expire. */
 const repeats = storiesOf(300, (n) => {
   const at = openedAt + Math.floor((2 * windows.day * n) / 300)
   const about = { session: n, visitor: n % 7, ip: `203.0.113.${n % 5}`, at }
@@ -60,12 +60,12 @@ const sessions = storiesOf(60, (n) => {
     scored(n, 1),
     attached({ session: n, user: `user ${n % 4}`, at: 1 }),
     ...(n % 3 === 0 ? [unmarked(n, 2)] : []),
-    // With a mark that was decided while the person was erased.
+    // The last mark was decided during the erasure.
     ...(n % 5 === 0 ? [{ type: 'VisitorErased', data: erased } as const, marked(n, 3)] : []),
   ]
 })
 
-/** Each story is of another session, signup or event. */
+/** Each story has its own session, signup or webhook event. */
 const cases: { projection: Projection; stories: DomainEvent[][] }[] = [
   { projection: gateProjection, stories: storiesOf(60, gateStory) },
   {
@@ -78,7 +78,7 @@ const cases: { projection: Projection; stories: DomainEvent[][] }[] = [
 
 describe.each(openTestLogs())('on $name', (testLog) => {
   test.each(cases)(
-    'a rebuild of $projection.name equals what was applied as it came, and so does one after more has come',
+    'a rebuild of $projection.name equals the live build, and so does a rebuild after more events',
     async ({ projection, stories }) => {
       const world = await openFollowedLog(testLog, [projection])
       onTestFinished(() => world.close())
@@ -87,7 +87,7 @@ describe.each(openTestLogs())('on $name', (testLog) => {
         stories.slice(0, stories.length / 2),
         stories.slice(stories.length / 2),
       ]) {
-        // In pieces, so that the live build meets other batches than the rebuild.
+        // In parts, so that the live build applies other batches than the rebuild.
         for (let from = 0; from < half.length; from += 15) {
           const events = half.slice(from, from + 15).flat()
           records += (await world.append(projection, events)).length

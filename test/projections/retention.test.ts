@@ -6,9 +6,9 @@ import { runPruner } from '../../infra/event-store/prune.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { findRetentionCutoffs } from '../../projections/policies/queries.ts'
-import { sessionsOf } from '../../projections/sessions/person.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
+import { findSelectedSessions } from '../../projections/sessions/selected-sessions.ts'
 import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { OrganizationDataExpired } from '../../schemas/events.ts'
@@ -30,12 +30,12 @@ interface Story {
   organization: string
   environment: 'test' | 'live'
   visitor: string
-  /** The time of its newest decision. */
+  /** Time of the newest decision. */
   at: number
   events: DomainEvent[]
 }
 
-/** Four sessions a day for each organization; each shows another page and address in its second decision. */
+/** Returns session `n`, of four a day per organization. Its two decisions differ in page and address. */
 function story(n: number): Story {
   const at = start + Math.floor((n * day) / 8)
   const organization = n % 2 === 0 ? ending : keeping
@@ -79,7 +79,7 @@ function story(n: number): Story {
   return { session, organization, environment, visitor, at: at + 1000, events }
 }
 
-// Its key is too young: webhook events about it may still be there.
+// The data key of this session is new, so retention must keep it.
 const fresh = id('sid', 0)
 
 function webhookStory(n: number): DomainEvent[] {
@@ -88,11 +88,11 @@ function webhookStory(n: number): DomainEvent[] {
   return [event, attempted([n, 1], 1), succeeded([n, 1], 2)]
 }
 
-describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
+describe.each(openTestLogs())('expired data, on $name', async (testLog) => {
   const last: Partial<OrganizationDataExpired> = {}
   const pruned = [sessionsProjection, webhooksProjection]
 
-  /** As the scheduler says it, of one of the two organizations. */
+  /** Appends the scheduler's event for one of the two organizations. */
   async function expire(now: number): Promise<void> {
     const data = {
       organization_id: ending,
@@ -141,7 +141,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
       intervalMs: 20,
     }),
   )
-  // As it goes: what ended is deleted while sessions come.
+  // Expired data is deleted while sessions are added.
   for (let from = 0; from < stories.length; from += 40) {
     const piece = stories.slice(from, from + 40)
     const notified = piece.flatMap((_, i) => webhookStory(from + i))
@@ -160,7 +160,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
   const stays = (before: number | null | undefined) =>
     stories.filter(({ organization, at }) => organization === keeping || at >= (before ?? 0))
 
-  test('goes from every table, and nothing else does', async () => {
+  test('is deleted from every table, and nothing else is', async () => {
     const { sessions_before, decisions_before, visitors_before, webhooks_before } = last
     const kept = { sessions: stays(sessions_before), decisions: stays(decisions_before) }
     const having = (type: DomainEvent['type']) =>
@@ -175,7 +175,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
         'read.decisions': 2 * kept.decisions.length,
         'read.client_user_changes': having('ClientUserAttached'),
         'read.session_marks': having('SessionMarked'),
-        // Also of those whose decisions have ended.
+        // Includes sessions whose decisions have expired.
         'read.sessions where mark_id is not null': having('SessionMarked'),
         'read.session_events': 2 * kept.sessions.length,
         'read.visitors': new Set(visitors).size,
@@ -189,7 +189,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     expect(kept.decisions.length).toBeLessThan(kept.sessions.length)
   })
 
-  test('a data key goes once its session and the visitor have ended', async () => {
+  test('includes data keys whose session and visitor have expired', async () => {
     const visitorsStay = stays(last.visitors_before)
     const isKept = (one: Story) =>
       one.session === fresh ||
@@ -213,12 +213,12 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     )
     const { organization, environment, visitor, session } = outlived ?? story(0)
     const scope = { organizationId: organization, environment }
-    const found = await sessionsOf(world.pool, scope, { visitorId: visitor })
+    const found = await findSelectedSessions(world.pool, scope, { visitorId: visitor })
     expect(found.map(({ session_id }) => session_id)).toContain(session)
     expect(await findSession(world.pool, scope, session)).toBeUndefined()
   })
 
-  test('a decision that came after its days goes with those that end next', async () => {
+  test('includes a decision that arrived after its expiry, at the next cutoff', async () => {
     const { sessions_before, decisions_before } = last
     const about = stories.find(
       ({ organization, at }) =>
@@ -240,7 +240,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
   })
 
   test.each(pruned.map((projection) => [projection.name, projection] as const))(
-    'a rebuild of %s is equal, and so is the next one',
+    'is missing from two rebuilds of %s, too',
     async (_, projection) => {
       await rebuild(projection)
       await rebuild(projection)
@@ -248,15 +248,15 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     60_000,
   )
 
-  test('what a rebuild read again and nothing needs goes from the new build, too', async () => {
+  test('includes unreferenced texts that a rebuild restored', async () => {
     await eventually(() => counts({ [unused]: 0 }))
     const texts = await count(`read.search_texts where organization_id = '${keeping}'`)
     const ofKeeping = stories.filter(({ organization }) => organization === keeping)
     expect(texts).toBeGreaterThan(2 * ofKeeping.length)
   })
 
-  test('splits of sessions whose decisions or all have ended leave nothing behind, and rebuilds equal', async () => {
-    // All of this visitor's sessions are within two days; so are those of the one that some of them are given.
+  test('is not restored by splits of expired sessions, and rebuilds are equal', async () => {
+    // The sessions of the visitor, and of the new one, are within two days.
     const moved = stories.filter((_, n) => n % 7 === 0)
     await world.append(
       sessionsProjection,
@@ -286,7 +286,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     await rebuild(sessionsProjection)
   }, 60_000)
 
-  test('a session is erased whole, although its decisions have ended', async () => {
+  test('does not prevent the erasure of a session whose decisions have expired', async () => {
     const { sessions_before, decisions_before } = last
     const one = stories.find(
       ({ organization, environment, at }) =>
@@ -308,7 +308,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     stories.splice(stories.indexOf(one), 1)
   }, 60_000)
 
-  test('a rebuild during which more ends is equal', async () => {
+  test('can expire during a rebuild, which is equal', async () => {
     let asked = 0
     await world.rebuild(sessionsProjection, async (db) => {
       const ended = await findRetentionCutoffs(db)
@@ -320,7 +320,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     })
   }, 60_000)
 
-  test('a rebuild that meets what has not been deleted yet is equal', async () => {
+  test('that is not deleted yet does not make a rebuild differ', async () => {
     await Promise.all(pruners.map((pruner) => pruner.stop()))
     await expire(start + 60 * day)
     const before = await count('read.sessions')

@@ -32,16 +32,15 @@ const models = await useModels()
 const { pool } = models.database
 let run = 0
 
-// Four hours, at their beginning, in them, and at their end.
+// Times at the beginning, within and at the end of four hours.
 const time = fc
   .tuple(fc.integer({ min: 1, max: 4 }), fc.constantFrom(0, 1, 61_000, hourMs - 1))
   .map(([hour, within]) => hour * hourMs + within)
-/** All of them are over. */
+/** Time after all of these hours. */
 const end = 6 * hourMs
 
-/** A query of counts. */
 const query = fc.record({
-  // Half of them of times and verdicts only, which roll-ups answer.
+  // Many filter only by time or verdict, so that roll-ups are used.
   filters: fc.oneof(
     fc.record({ since: time, until: time }, { requiredKeys: [] }),
     fc.record({ verdict: fc.constant<Verdict[]>(['bot', 'human']) }),
@@ -52,17 +51,17 @@ const query = fc.record({
 })
 type Query = typeof query extends fc.Arbitrary<infer T> ? T : never
 
-/** The groups that a session counts for. */
+/** Returns the groups that count the session. */
 function groupsOf(session: ModelSession, field: GroupField): (string | null)[] {
   if (field === 'handed_off') return [String(session.handedOff)]
-  // Filters take these in other forms, too.
+  // `valuesOf` has these in lower case.
   if (field === 'browser' || field === 'os') return [session[field]]
   const values = field === 'attribution' ? session.labels : valuesOf[field](session)
   return values.length > 0 ? values.map(String) : [null]
 }
 const lasting: GroupField[] = ['verdict', 'key_id', 'mark']
 
-/** The counts of the model, without SQL. */
+/** Returns the counts of the model, without SQL. */
 function expected(model: Model, { filters, interval, groupBy }: Query) {
   const asks = needsFacts(filters) || groupBy.some((field) => !lasting.includes(field))
   const length = intervals[interval]
@@ -99,7 +98,7 @@ function expected(model: Model, { filters, interval, groupBy }: Query) {
 
 const sorted = (entries: [string, number][]) => entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
 
-/** The counts of Postgres, in the same form. */
+/** Returns the counts of Postgres in the format of `expected`. */
 async function counted(
   model: Model,
   { usesRollUps, filters, ...query }: Query & { usesRollUps: boolean },
@@ -143,7 +142,7 @@ async function alter(model: Model, change: Plan['changes'][number]): Promise<voi
   else await model.end(change.decisions, change.sessions)
 }
 
-test(`counts are those of the sessions, read or rolled up, before and after any change (seed ${seed})`, async () => {
+test(`counts equal the model, with and without roll-ups, before and after any change (seed ${seed})`, async () => {
   const property = fc.asyncProperty(plan, async ({ there, changes, queries }) => {
     const model = models.model(run++)
     await model.begin(there)
@@ -158,7 +157,7 @@ test(`counts are those of the sessions, read or rolled up, before and after any 
   await fc.assert(property, { seed, numRuns: amount({ few: 15, many: 100 }) })
 }, 240_000)
 
-test('the largest groups are counted by themselves and the others together', async () => {
+test('the largest groups are returned, and the others are merged', async () => {
   const model = models.model('top')
   for (let n = 0; n < 6; n++)
     await model.decide(n, hourMs + n, { ...common, country: n < 3 ? 'FR' : n < 5 ? 'DE' : null })
@@ -175,7 +174,7 @@ test('the largest groups are counted by themselves and the others together', asy
     { at: null, kind: 'other', values: [], sessions: 3 },
   ])
   expect((await count(3)).groups.map(({ values }) => values)).toEqual([['FR'], ['DE'], [null]])
-  // Of too many sessions the newest whole hours are counted, and the answer says so.
+  // With too many sessions, only the newest full hours are counted.
   for (let n = 6; n < 9; n++) await model.decide(n, 3 * hourMs + n, { ...common, country: 'FR' })
   const part = await count(1, { maxRows: 4 })
   expect(part).toMatchObject({ isPartial: true, since: 2 * hourMs, sessions: 3 })
@@ -189,7 +188,7 @@ async function countsAreRight(model: Model): Promise<void> {
     expect(await counted(model, { ...byCountry, usesRollUps })).toEqual(expected(model, byCountry))
 }
 
-test('whatever changes a session deletes the roll-ups of its hours, and of no other', async () => {
+test('every change of a session deletes the roll-ups of its hours, and no others', async () => {
   const model = models.model('deleted')
   const hours = async () => {
     const { rows } = await pool.query<{ hour: number }>(
@@ -219,7 +218,7 @@ test('whatever changes a session deletes the roll-ups of its hours, and of no ot
   ])
 })
 
-test('hours that are counted while sessions change are never wrong', async () => {
+test('hours that are rolled up while sessions change are never wrong', async () => {
   const model = models.model('beside')
   const decide = (n: number, round: number) => {
     const at = (1 + ((n + round) % 4)) * hourMs + n
@@ -239,7 +238,7 @@ test('hours that are counted while sessions change are never wrong', async () =>
   await countsAreRight(model)
 }, 60_000)
 
-test('an hour is counted when those who were changing its sessions have committed', async () => {
+test('an hour is rolled up after transactions that change its sessions have committed', async () => {
   const model = models.model('waits')
   await model.decide(0, hourMs, { ...common, country: 'FR' })
   let rolling: Promise<unknown> | undefined
@@ -262,7 +261,7 @@ async function waitForLocks(): Promise<boolean> {
   return rows.length > 0
 }
 
-test('an hour is counted by each environment', async () => {
+test('environments have separate roll-ups', async () => {
   const live = models.model('environments')
   const others = models.model('environments', 'test')
   for (let n = 0; n < 3; n++) await live.decide(n, hourMs + n, { ...common, country: 'FR' })
@@ -270,12 +269,12 @@ test('an hour is counted by each environment', async () => {
     await others.decide(n, hourMs + n, { ...common, country: n === 0 ? 'FR' : 'DE' })
   await rollUp()
   for (const model of [live, others]) await countsAreRight(model)
-  // A change to one organization's session leaves the other's hour as it is.
+  // A change in one environment keeps the roll-up of the other.
   await others.erase(0)
   for (const model of [live, others]) await countsAreRight(model)
 })
 
-test('hours are counted by another process when the one that was at it has died', async () => {
+test('another process takes over roll-ups when the current one has died', async () => {
   const model = models.model('died')
   await model.decide(0, hourMs, common)
   let looks = 0

@@ -7,6 +7,7 @@ import { sessionFacts } from '../../projections/sessions/facts.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { addAnalyst, defaultHiddenFacts } from '../../projections/sessions/session-facts.ts'
 import type { SessionScored } from '../../schemas/events.ts'
+import { codeBlock } from '../support/code-block.ts'
 import { sessionScored } from '../support/session-scored.ts'
 import { recordedSession, useReadModel } from './read-model.ts'
 import { id } from './world-events.ts'
@@ -17,7 +18,7 @@ const other = id('org', 2)
 const secret = randomBytes(8).toString('hex')
 const roles = { everything: `all_${secret}`, acmeOnly: `acme_${secret}` }
 
-/** The `n`th decision, of session `n` unless told otherwise. */
+/** Returns decision `n`, by default of session `n`. */
 function scored(n: number, overrides: Partial<SessionScored> = {}) {
   const ids = { event_id: id('evt', n), session_id: id('sid', n) }
   return { type: 'SessionScored', data: sessionScored({ ...ids, ...overrides }) } as const
@@ -57,7 +58,7 @@ const request = {
   is_touch_capable: null,
 }
 
-test('the row says what the decision says, without query strings', () => {
+test('facts are taken from the decision, without query strings', () => {
   const base = sessionScored({ request, evaluated_at: 7, manipulation: null })
   const facts = sessionFacts({
     ...base,
@@ -86,19 +87,16 @@ test('the row says what the decision says, without query strings', () => {
 test.each([
   ['ready', 'other'],
   ['skipped', 'unknown'],
-] as const)(
-  'the kind of a network of which nothing is known is, with status %s, %s',
-  (status, kind) => {
-    const { network, ...rest } = sessionScored()
-    expect(sessionFacts({ ...rest, network: { ...network, status } }).network).toBe(kind)
-  },
-)
+] as const)('with status %s, a network that is not listed is %s', (status, kind) => {
+  const { network, ...rest } = sessionScored()
+  expect(sessionFacts({ ...rest, network: { ...network, status } }).network).toBe(kind)
+})
 
-test.each(['', '999.1.1.1', 'fe80::1%eth0', 'unknown'])('%s is no address', (ip_address) => {
+test.each(['', '999.1.1.1', 'fe80::1%eth0', 'unknown'])('"%s" is not an address', (ip_address) => {
   expect(sessionFacts(sessionScored({ request: { ...request, ip_address } })).ip_address).toBeNull()
 })
 
-test('a session stays handed off since it was, whatever a later decision repeats of it', async () => {
+test('a session keeps the time of its hand-off when a look-up copies the evidence', async () => {
   const handedOffAt = async () =>
     (await model.rows('sessions')).map(({ evaluated_at, handed_off_at }) => [
       evaluated_at,
@@ -114,7 +112,7 @@ test('a session stays handed off since it was, whatever a later decision repeats
   expect(await handedOffAt()).toEqual([['3', '1']])
 })
 
-test('in one batch a session was handed off when it was, too', async () => {
+test('a session keeps the time of its hand-off within a batch', async () => {
   await model.given(
     scored(1, { evaluated_at: 1, reason: 'hand_off', hand_off }),
     scored(2, { ...ofFirst, evaluated_at: 2, reason: 'looked_up', hand_off }),
@@ -124,7 +122,7 @@ test('in one batch a session was handed off when it was, too', async () => {
 
 const browserOf = (name: string) => ({ ...sessionScored().browser, name })
 
-test('texts of a client that Postgres cannot store are stored without what it refuses', async () => {
+test('characters that Postgres cannot store are replaced in client texts', async () => {
   const said = { ...request, user_agent: 'a\0"{},\\b' }
   await model.given(scored(1, { browser: browserOf('Chr\0me'), request: said }))
   expect(await model.rows('sessions')).toMatchObject([
@@ -137,11 +135,11 @@ test.each([
   ['Chrome', 'Chrome'],
   ['Microsoft Edge', 'Edge'],
   ['Samsung Internet', 'Samsung Internet'],
-])('the browser %s, as client hints or the user agent tell it, is found as %s', (name, browser) => {
+])('the browser %s is stored as %s', (name, browser) => {
   expect(sessionFacts(sessionScored({ browser: browserOf(name) })).browser).toBe(browser)
 })
 
-test('an analyst sees what the policy of the organization shows', async () => {
+test("an analyst sees the columns that the organization's policy allows", async () => {
   await model.given(scored(1, { request }))
   const look = async () => (await read(roles.everything)).rows[0]
   expect(await look()).toMatchObject({
@@ -177,7 +175,7 @@ function setHidden(columns: string[]): Promise<unknown> {
   )
 }
 
-test('an analyst reads the rows of the organizations that were named, and no other relation', async () => {
+test('an analyst reads the rows of granted organizations, and no other relation', async () => {
   await model.given(scored(1), scored(2, { organization_id: other }))
   const sessionsOf = async (role: string) =>
     (await read(role)).rows.map(({ session_id }) => session_id).toSorted()
@@ -202,7 +200,7 @@ test('an analyst reads the rows of the organizations that were named, and no oth
   expect(readable).toEqual([])
 })
 
-test('one who was given all and then one organization reads that one', async () => {
+test('a grant of one organization replaces a grant of all', async () => {
   await model.given(scored(1, { organization_id: other }))
   const give = (organizationId: string | null) =>
     transaction(model.pool, (tx) => addAnalyst(tx, { role: roles.acmeOnly, organizationId }))
@@ -214,7 +212,7 @@ test('one who was given all and then one organization reads that one', async () 
   expect(await count()).toBe(0)
 })
 
-test('the page about flat rows names the columns of the view, and what is kept back by default', async () => {
+test('docs/reference/session-facts.md lists all columns and the default hidden ones, and its query runs', async () => {
   const page = readFileSync(
     new URL('../../docs/reference/session-facts.md', import.meta.url),
     'utf8',
@@ -229,4 +227,5 @@ test('the page about flat rows names the columns of the view, and what is kept b
   )
   expect(described.toSorted()).toEqual(rows.map(({ name }) => name).toSorted())
   for (const name of defaultHiddenFacts) expect(page).toContain(`\`${name}\``)
+  await model.pool.query(await codeBlock('reference/session-facts.md', 'session-facts.sql'))
 })

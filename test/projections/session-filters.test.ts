@@ -26,7 +26,7 @@ const change = fc.oneof(
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never
 
 const plan = fc.record({
-  // Few times, so that many sessions share one.
+  // Few different times, so that many sessions share one.
   there: fc.array(
     fc.record({
       time: fc.integer({ min: 1, max: 8 }),
@@ -44,7 +44,10 @@ const plan = fc.record({
   changes: fc.array(fc.array(change, { maxLength: 2 }), { maxLength: 6 }),
 })
 
-/** Walks all pages, and alters sessions between them. Returns what was seen, and the numbers of sessions that were altered. */
+/**
+ * Walks all pages, and alters sessions between them. Returns what was seen, and the numbers of sessions that were
+ * altered.
+ */
 async function walk(model: Model, { filters, limit, windowSize, changes, there }: Plan) {
   const seen: string[] = []
   const altered = new Set<number>()
@@ -84,7 +87,7 @@ async function alter(
   }
   const n = change.row % there.length
   if (change.kind === 'erase') await model.erase(n)
-  // A session moves to the front, as a newer decision moves it.
+  // Like a newer decision, moves the session to the front.
   else if (model.sessions.has(n)) await model.decide(n, added, change.facts)
   return n
 }
@@ -105,14 +108,14 @@ async function checked(plan: Plan): Promise<void> {
   expect(seen.filter((id) => throughout.includes(id))).toEqual(throughout)
 }
 
-test(`pages of filtered sessions have each one that stays as it is once, in order, whatever comes, moves or is erased (seed ${seed})`, async () => {
+test(`pages list each unchanged session once, in order, while others are added, moved or erased (seed ${seed})`, async () => {
   await fc.assert(fc.asyncProperty(plan, checked), {
     seed,
     numRuns: amount({ few: 40, many: 400 }),
   })
 }, 120_000)
 
-test('a page that ends with its window says how far it read, and the last one that it read everything', async () => {
+test('a page that ends with its window has the position of its end, and the last page has null', async () => {
   const model = models.model('window')
   for (let n = 0; n < 7; n++)
     await model.decide(n, n + 1, { ...common, country: n === 0 ? 'DE' : 'FR' })
@@ -135,7 +138,7 @@ test('a page that ends with its window says how far it read, and the last one th
   expect(third).toMatchObject({ rows: [{ id: model.sessionId(0) }], hasMore: false, readTo: null })
 })
 
-test('by verdict, visitor and user all sessions are searched for one page', async () => {
+test('a page of a verdict, visitor or user finds all sessions, regardless of the window', async () => {
   const model = models.model('exact')
   for (let n = 0; n < 9; n++)
     await model.decide(n, n + 1, {
@@ -159,7 +162,7 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
   }
 })
 
-test('what has ended with decisions is neither so nor the opposite', async () => {
+test('a session whose facts have expired matches neither a filter on facts nor its negation', async () => {
   const model = models.model('ended')
   for (let n = 0; n < 4; n++)
     await model.decide(n, n + 1, {
@@ -176,7 +179,7 @@ test('what has ended with decisions is neither so nor the opposite', async () =>
     [{ not: { country: ['DE'] } }, [3]],
     [{ without: ['country'] }, [3]],
     [{ not: { without: ['country'] } }, [2]],
-    // A key is still there.
+    // Key ids are kept.
     [{ not: { key_id: [keyId(2)] } }, [3, 2, 1, 0]],
   ] satisfies [SessionFilters, number[]][]) {
     const { rows } = await listSessions(models.database.pool, model.scope, { limit: 10, filters })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll } from 'vitest'
 import { applyNewEvents } from '../../infra/event-store/apply-batch.ts'
-import { buildLock, findLiveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { buildLock, findLiveBuild, searchPath } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../projections/sessions/filter-fields.ts'
 import type { SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { createSessionsPrune } from '../../projections/sessions/prune.ts'
+import { createSessionPruner } from '../../projections/sessions/prune.ts'
 import type {
   AgentStatus,
   AttributionLabel,
@@ -27,7 +27,7 @@ import { sessionScored, visitorLink } from '../support/session-scored.ts'
 import { recordedSession } from './read-model.ts'
 import { nowhere } from './world-events.ts'
 
-/** A session as its newest decision describes it, as far as sessions are searched for by it. */
+/** The searchable members of a session's newest decision. */
 export interface ModelSession {
   n: number
   time: number
@@ -48,13 +48,13 @@ export interface ModelSession {
   visitor: number | null
   handedOff: boolean
   user: number | null
-  /** Its decisions have ended, and what they said is gone. */
+  /** True if the decisions, and with them the facts, have expired. */
   isEnded: boolean
 }
 
 const oneOf = <T>(...values: T[]) => fc.constantFrom(...values)
 
-/** Few values of each, so that many sessions share them. */
+/** Few values per member, so that many sessions share them. */
 export const facts = fc.record({
   verdict: oneOf<Verdict>('human', 'human', 'bot', 'inconclusive'),
   score: fc.integer({ min: 0, max: 100 }),
@@ -79,7 +79,7 @@ export const facts = fc.record({
 export type ModelFacts = typeof facts extends fc.Arbitrary<infer T> ? T : never
 
 export const seed = Date.now() % 2 ** 31
-/** The facts of sessions that differ in something else. */
+/** Facts shared by sessions that differ only in what a test overrides. */
 export const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
 
 export const keyId = (n: number) => derivedId('key', String(n))
@@ -114,7 +114,7 @@ const everyBound = fc.record({
 
 const without = some(...emptyFields)
 
-/** Few of them at once, so that sessions meet them; `matches` says without SQL whether they do. */
+/** Few filters at once, so that sessions match them. */
 export const filters: fc.Arbitrary<SessionFilters> = fc
   .record({
     some: fewOf(
@@ -166,7 +166,7 @@ const prefixes: Record<string, string> = {
 
 const present = <T>(value: T | null): T[] => (value === null ? [] : [value])
 
-/** A session's values of a field; empty = it has none. */
+/** Returns a session's values of a field; empty if it has none. */
 export const valuesOf: Record<FilterName, (session: ModelSession) => (string | number)[]> = {
   verdict: ({ verdict }) => [verdict],
   signal: ({ signals }) => signals,
@@ -192,7 +192,7 @@ const fields = Object.keys(valuesOf).filter((name): name is FilterName =>
 )
 const factFields = fields.filter((field) => !lastingFields.includes(field))
 
-/** Returns the values that the filters ask for; `null` stands for no value. */
+/** Returns the values that the filters accept; null stands for no value. */
 function asked({ without = [], ...filters }: SessionFilters, field: FilterName) {
   const values: (string | number)[] | undefined = filters[field]
   const isEmpty = without.some((one) => one === field)
@@ -239,7 +239,7 @@ interface Begun {
   user?: number | null
 }
 
-/** A database of the test file's own, and models that differ by name or environment. */
+/** Creates a database for the test file, and models that differ by name or environment. */
 export async function useModels() {
   const database = await createTestDatabase()
   afterAll(() => database.drop())
@@ -250,7 +250,7 @@ export async function useModels() {
   }
 }
 
-/** Sessions of one organization and environment in Postgres, and the same in memory. */
+/** Creates the sessions of an organization and environment, in Postgres and in memory. */
 function createModel(database: TestDatabase, name: string, environment: Environment = 'live') {
   const organizationId = derivedId('org', name)
   const sessions = new Map<number, ModelSession>()
@@ -263,7 +263,7 @@ function createModel(database: TestDatabase, name: string, environment: Environm
       const build = await findLiveBuild(tx, 'sessions')
       if (!build) throw new Error('no live build')
       await tx.query('select pg_advisory_xact_lock_shared($1)', [buildLock(build)])
-      await tx.query(useSchema(build))
+      await tx.query(searchPath(build))
       await work(tx)
     })
   }
@@ -300,11 +300,11 @@ function createModel(database: TestDatabase, name: string, environment: Environm
     sessions,
     sessionId,
     inBuild,
-    /** The session is decided, for the first time or anew. */
+    /** Adds the first or another decision of the session. */
     decide: (n: number, time: number, facts: ModelFacts, beforeCommit?: () => Promise<void>) =>
       apply([decided(n, time, facts)], beforeCommit),
     attach: (n: number, user: number) => apply([attached(n, user)]),
-    /** Sessions 0, 1, 2 and so on are decided and attached in one batch, which takes a fraction of the time. */
+    /** Adds decisions and users of sessions 0, 1, 2 and so on in one batch, which is much faster. */
     begin: (there: Begun[]) =>
       apply(
         there.flatMap(({ time, facts, user }, n) => [
@@ -312,7 +312,7 @@ function createModel(database: TestDatabase, name: string, environment: Environm
           ...(user ? [attached(n, user)] : []),
         ]),
       ),
-    /** Decisions from before the time end, and sessions from before the other. */
+    /** Expires decisions and sessions from before the cutoffs. */
     async end(decisions_before: number, sessions_before: number): Promise<void> {
       for (const session of sessions.values()) {
         if (session.time < sessions_before) sessions.delete(session.n)
@@ -325,7 +325,7 @@ function createModel(database: TestDatabase, name: string, environment: Environm
         visitors_before: null,
         webhooks_before: null,
       }
-      const prune = createSessionsPrune()
+      const prune = createSessionPruner()
       for (let more = true; more; )
         await inBuild(async (tx) => {
           more = await prune(tx, [{ organization_id: organizationId, ...ended }])

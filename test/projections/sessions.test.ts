@@ -17,7 +17,7 @@ import { id } from './world-events.ts'
 const model = await useReadModel(sessionsProjection, recordedSession)
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
-/** The `n`th decision, of session `n` unless told otherwise. */
+/** Returns decision `n`, by default of session `n`. */
 function scored(
   n: number,
   { session = n, ...overrides }: Partial<SessionScored> & { session?: number } = {},
@@ -51,7 +51,7 @@ async function found(options: Partial<Listed>): Promise<string[]> {
 const search = async (text: string) => (await found({ search: text })).toSorted()
 const sids = (...numbers: number[]) => numbers.map((n) => id('sid', n))
 
-test('a session shows its latest decision, its visitor and the earlier decisions, newest first', async () => {
+test('a session has its latest decision, its visitor and the earlier decisions, newest first', async () => {
   await model.given(
     scored(1, { session: 1, risk_score: 50, verdict: 'inconclusive' }),
     scored(2, { session: 1, risk_score: 60, verdict: 'inconclusive' }),
@@ -92,7 +92,7 @@ test('a repeated decision changes nothing, even after a newer one', async () => 
   expect(session?.previous_decisions).toHaveLength(1)
 })
 
-test('of very many decisions a session shows the newest 100, however they came, and each is found by its id', async () => {
+test('a session shows its 100 newest decisions, however they were batched, and each is found by its id', async () => {
   const made = (session: number) =>
     Array.from({ length: 230 }, (_, i) => scored(1000 * session + i, { session }))
   for (const event of made(2)) await model.given(event)
@@ -106,7 +106,7 @@ test('of very many decisions a session shows the newest 100, however they came, 
   expect(await search('0000003001')).toEqual(sids(3))
 })
 
-test('a search finds what few sessions have, however many newer ones there are, and pages through what many have', async () => {
+test('a search finds rare texts behind many newer sessions, and pages through frequent ones', async () => {
   const request = requestWith({ url: 'https://rare.example/needle' })
   const many = Array.from({ length: 700 }, (_, i) => scored(i, { evaluated_at: 1000 + i }))
   await model.given(scored(900, { evaluated_at: 1, request }), ...many)
@@ -118,7 +118,7 @@ test('a search finds what few sessions have, however many newer ones there are, 
   expect(next.hasMore).toBe(true)
 })
 
-test('a part of an id finds its session', async () => {
+test('part of an id finds the session', async () => {
   const hay = 'sid_0000000000000000000hay4567'
   await model.given(
     scored(1, { event_id: 'evt_00000000000000000needle123', session_id: hay }),
@@ -130,7 +130,7 @@ test('a part of an id finds its session', async () => {
   expect(await search('4567hay')).toEqual([])
 })
 
-test('what a session tells first is told by its first decision that knows it, however they came', async () => {
+test('the first decision with a visitor, and the first final one, raise the webhook events, however they were batched', async () => {
   const decisions = (session: number) => [
     scored(10 * session + 1, { session, visitor: null }),
     scored(10 * session + 2, { session, evaluated_at: 20 }),
@@ -150,7 +150,7 @@ test('what a session tells first is told by its first decision that knows it, ho
   expect((await told(25)).toSorted()).toEqual(results)
 })
 
-test('client user ids are attached, replaced and cleared in the order of the log; a repeat does nothing', async () => {
+test('client user ids are attached, replaced and cleared in log order; a repeated event changes nothing', async () => {
   const current = async () => (await find())?.client_user_id
   await model.given(scored(1), user(1, 'a', 'Ada'), user(1, 'b', 'Bob'))
   expect(await current()).toBe('Bob')
@@ -165,7 +165,7 @@ test('client user ids are attached, replaced and cleared in the order of the log
 test.each([
   { ...scope, environment: 'test' as const },
   { ...scope, organizationId: id('org', 2) },
-])('nothing is found by %j', async (other) => {
+])('nothing is found in another scope: %j', async (other) => {
   await model.given(scored(1))
   const { pool } = model
   expect(await findSession(pool, other, id('sid', 1))).toBeUndefined()
@@ -174,7 +174,7 @@ test.each([
   expect((await listVisitors(pool, other, { limit: 5 })).rows).toEqual([])
 })
 
-test('sessions are searched by whole ids in any case, and by parts of what they show', async () => {
+test('sessions are found by full ids in any case, and by parts of their texts', async () => {
   const legacy = '0123456789abcdef0123456789abcdef'
   const url = 'https://Example.com/50%_off?q=\0'
   const shown = {
@@ -204,7 +204,7 @@ test('sessions are searched by whole ids in any case, and by parts of what they 
   expect(await search('chrome/141')).toEqual(sids(1, 2, 3))
 })
 
-test('a search finds composed and decomposed letters alike, and values stay as they were sent', async () => {
+test('a search matches composed and decomposed letters, and values are stored as sent', async () => {
   const composed = 'Zo\u00eb \u1e69'
   const decomposed = 'Zoe\u0308 s\u0307\u0323'
   const by = (text: string) => ({ request: requestWith({ user_agent: `App/${text}` }) })
@@ -216,7 +216,7 @@ test('a search finds composed and decomposed letters alike, and values stay as t
   )
   for (const text of [composed, decomposed, composed.toUpperCase(), `App/${decomposed}`]) {
     expect(await search(text)).toEqual(sids(1, 2))
-    // Few sessions fill no page, so that the indexes are searched, too.
+    // Fewer sessions than a page, so that the indexes are searched, too.
     expect(await found({ search: text, limit: 1 })).toHaveLength(1)
   }
   for (const text of [composed, decomposed]) {
@@ -227,7 +227,7 @@ test('a search finds composed and decomposed letters alike, and values stay as t
   }
 })
 
-test('a visitor counts distinct sessions and shows its latest evaluation, in whatever order they arrive', async () => {
+test('a visitor has its number of sessions and its latest decision, in whatever order they arrive', async () => {
   const at = (n: number, evaluated_at: number, session = n) =>
     scored(n, {
       session,
@@ -257,7 +257,7 @@ test('a visitor counts distinct sessions and shows its latest evaluation, in wha
   })
 })
 
-test('a visitor was last seen when its client was last heard of, not when its silence was judged', async () => {
+test('a visitor was last seen with the last observation, not with the decision after a timeout', async () => {
   await model.given(
     scored(1, { session: 1, evaluated_at: 105, observed_at: 100 }),
     scored(2, { session: 1, evaluated_at: 1_800_105, observed_at: 102 }),
@@ -266,7 +266,7 @@ test('a visitor was last seen when its client was last heard of, not when its si
   expect(await findVisitor(model.pool, scope, id('vid', 1))).toMatchObject(seen)
 })
 
-test('visitors sort by last seen, first seen or count, page, and are searched', async () => {
+test('visitors are sorted by last seen, first seen or count, paged and searched', async () => {
   const visit = (n: number, visitor: number, evaluated_at: number) =>
     scored(n, {
       evaluated_at,
@@ -293,7 +293,7 @@ test('visitors sort by last seen, first seen or count, page, and are searched', 
   expect(await ids({ search: '51.100.3' })).toEqual([3])
 })
 
-test('visitors by first sight page through those of one time, also while they are seen again', async () => {
+test('pages by first seen list each visitor once, also with equal times and while visitors return', async () => {
   const see = (n: number, visitor: number, at: number) =>
     scored(n, { evaluated_at: at, observed_at: at, visitor: visitorOf(visitor) })
   await model.given(...[1, 2, 3, 4, 5].map((n) => see(n, n, 10)), see(6, 6, 20))
@@ -311,7 +311,7 @@ test('visitors by first sight page through those of one time, also while they ar
   expect(seen).toEqual([6, 5, 4, 3, 2, 1].map((n) => id('vid', n)))
 })
 
-test('a hand-off finds all it needs of decisions that exist', async () => {
+test('findDecisions returns existing decisions with the members that a hand-off needs', async () => {
   await model.given(scored(1))
   expect(await findDecisions(model.pool, [id('evt', 1), id('evt', 9)])).toMatchObject([
     {

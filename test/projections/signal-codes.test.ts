@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { signalCode, signalCodes } from '../../projections/sessions/signal-codes.ts'
 import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
 
-test('no two signals have one code, and a code is found only where its signal is', () => {
+test('signal codes are unique and do not match across other codes', () => {
   const slugs = signalCatalogue.map(({ slug }) => slug)
   expect(new Set(slugs.map(signalCode)).size).toBe(slugs.length)
   for (const slug of slugs) expect(signalCode(slug)).toMatch(/^[A-Z][0-9a-z]{4}$/)

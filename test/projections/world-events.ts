@@ -5,7 +5,7 @@ import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts
 export const id = <Prefix extends string>(prefix: Prefix, n: number) =>
   `${prefix}_${String(n).padStart(26, '0')}` as const
 
-/** The location of an address of which no database says one. */
+/** Location of an address that no database lists. */
 export const nowhere: NetworkLocation = {
   city: null,
   region: null,
@@ -18,7 +18,7 @@ export const nowhere: NetworkLocation = {
   accuracy_radius_km: null,
 }
 
-/** The `n`th decision, of session `session`, with a visitor that several sessions share. */
+/** Returns decision `n` of a session. Several sessions share a visitor. */
 export function decision(
   n: number,
   { session = n, ...overrides }: Partial<SessionScored> & { session?: number } = {},

@@ -4,7 +4,7 @@ import { readSimulationKey } from '../../infra/local/development.ts'
 import {
   type CollectClientOptions,
   createCollectClient,
-  type HandoffAnswer,
+  type HandoffResult,
   type OpenedSession,
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
@@ -51,7 +51,7 @@ export interface Visit {
   /** The last request of each kind. */
   sent: Record<'sessions' | 'batches' | 'results', Request>
   /** Asks for the sealed token, which names what it is bound to. */
-  finish(boundTo?: string): Promise<HandoffAnswer>
+  finish(boundTo?: string): Promise<HandoffResult>
 }
 
 /** The headers that a person's browser or app sends by itself. */

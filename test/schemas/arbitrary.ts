@@ -1,11 +1,11 @@
 import avro from 'avsc'
 import fc from 'fast-check'
 
-/** Values of an Avro type; longs only as large as avsc writes exactly, 2^52 (as milliseconds, 142,000 years). */
+/** Returns arbitrary values of an Avro type, with longs up to 2^52, which avsc encodes exactly. */
 export function valuesOf(type: avro.Type): fc.Arbitrary<unknown> {
   const { types } = avro
   if (type instanceof types.RecordType) {
-    // What is encrypted is made by the codec.
+    // The codec writes `sealed`.
     const fields = type.fields.filter(({ name }) => name !== 'sealed')
     return fc.record(Object.fromEntries(fields.map((field) => [field.name, valuesOf(field.type)])))
   }

@@ -16,11 +16,11 @@ const root = path.resolve(import.meta.dirname, '../..')
 const files = readSchemaFiles()
 const all = [...files, ...readFactsSchemas()]
 
-test('schemas/events.ts is what `npm run schemas` writes', () => {
+test('schemas/events.ts is up to date', () => {
   expect(readFileSync(path.join(root, 'schemas/events.ts'), 'utf8')).toBe(generateTypes(files))
 })
 
-test('docs/reference/observations.md is what `npm run schemas` writes, and says something of every member', () => {
+test('docs/reference/observations.md is up to date and describes every member', () => {
   const page = readFileSync(path.join(root, 'docs/reference/observations.md'), 'utf8')
   expect(page).toBe(describeObservations())
   const rows = page.match(/^\| `.*$/gm) ?? []
@@ -28,20 +28,20 @@ test('docs/reference/observations.md is what `npm run schemas` writes, and says 
   expect(rows.filter((row) => !/^\| `\w+` \| [^|]{4,} \| [^|]{5,} \|$/.test(row))).toEqual([])
 })
 
-test('docs/reference/events.md is what `npm run schemas` writes, and has every event', () => {
+test('docs/reference/events.md is up to date and has every event', () => {
   const page = readFileSync(path.join(root, 'docs/reference/events.md'), 'utf8')
   expect(page).toBe(describeEvents(files))
   const rows = [...page.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
   expect(rows.sort()).toEqual([...new Set(files.map(({ name }) => name))].sort())
 })
 
-test('every schema has one id of its own, and no schema that had one is gone', () => {
+test('every schema has a unique id, and no schema with an id was removed', () => {
   expect(assignIds(all, ids)).toEqual(ids)
   expect(Object.keys(ids).sort()).toEqual(all.map((file) => file.key).sort())
   expect(new Set(Object.values(ids)).size).toBe(all.length)
 })
 
-test('a new schema gets the next id and the others keep theirs', () => {
+test('a new schema gets the next id, and the others keep theirs', () => {
   const [first] = files
   if (!first) throw new Error('no schemas')
   const added = { ...first, key: 'collect/New.v1' }
@@ -51,7 +51,7 @@ test('a new schema gets the next id and the others keep theirs', () => {
   })
 })
 
-test('what a release has written can be read for ever: no id and no schema of it changes', () => {
+test('ids and schemas of a release never change, so that its events stay readable', () => {
   for (const tag of releases()) {
     expect(ids).toMatchObject(JSON.parse(git('show', `${tag}:schemas/ids.json`)))
     const changed = git('diff', '--name-status', '--diff-filter=a', tag, '--', 'schemas/*.avsc')
@@ -59,7 +59,7 @@ test('what a release has written can be read for ever: no id and no schema of it
   }
 })
 
-/** Empty where the sources are not in a git repository. */
+/** Returns the release tags; none outside of a git repository. */
 function releases(): string[] {
   try {
     return git('tag', '--list', 'v*').split('\n').filter(Boolean)

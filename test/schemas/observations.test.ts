@@ -4,14 +4,14 @@ import { behaviorSchema, observationsSchema, snapshotSchema } from '../../schema
 
 const read = (snapshot: unknown) => snapshotSchema.parse(snapshot)
 
-it('observations of a version that is not known are refused', () => {
+it('observations with an unknown version throw', () => {
   for (const other of [null, [], 'text', {}, { version: 2 }, { version: '1' }]) {
     expect(() => observationsSchema.parse(other)).toThrow('version 1')
   }
   expect(observationsSchema.parse({ version: 1 })).toEqual({ version: 1, elapsed_ms: null })
 })
 
-it('observations that are null or of the wrong type are not observed, and cost nothing else', () => {
+it('null and values of the wrong type count as not observed and do not affect others', () => {
   expect(
     observationsSchema.parse({ version: 1, elapsed_ms: 7, snapshot: null, behavior: 'x' }),
   ).toEqual({
@@ -34,12 +34,12 @@ it('observations that are null or of the wrong type are not observed, and cost n
   expect(native).toBeNull()
 })
 
-it('observations have no text that is too long, and none with U+0000', () => {
+it('a text that is too long is dropped, and U+0000 is removed', () => {
   const { navigator } = read({ navigator: { platform: 'a\0b', vendor: 'v'.repeat(513) } })
   expect(navigator).toMatchObject({ platform: 'ab', vendor: null })
 })
 
-it('observations have lists as a whole or not at all', () => {
+it('a list with an invalid item, or too many items, is empty', () => {
   const { automation, navigator } = read({
     automation: {
       globals: ['a', 1],
@@ -55,7 +55,7 @@ it('observations have lists as a whole or not at all', () => {
   ])
 })
 
-it('observations have hashes as text or numbers, and counts by short names', () => {
+it('hashes are texts or numbers, and counts have short names', () => {
   expect(
     read({ canvas: { hash: 12.5, text_hash: 'abc', geometry_hash: {} } }).canvas,
   ).toMatchObject({
@@ -71,7 +71,7 @@ it('observations have hashes as text or numbers, and counts by short names', () 
   expect(kinds(Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, 1])))).toEqual({})
 })
 
-it('observations have no count and no size below 0, and keep what may be', () => {
+it('negative counts and sizes are dropped; other negative numbers are kept', () => {
   const groups: Record<string, Record<string, unknown> | null> = read({ native: {} })
   const members = Object.entries(groups).flatMap(([group, all]) =>
     Object.keys(all ?? {}).map((member) => ({ group, member })),
@@ -83,7 +83,7 @@ it('observations have no count and no size below 0, and keep what may be', () =>
   const negative = members
     .filter(({ group, member }) => readAs(group, member, -1) === -1)
     .map(({ group, member }) => `${group}.${member}`)
-  // A hash is any number, and zones east of Greenwich are before it.
+  // A hash can be any number, and the offset is negative east of Greenwich.
   const signed = negative.filter((path) => !path.endsWith('hash'))
   expect(signed).toEqual(['environment.timezone_offset_min'])
   expect(read({ audio: { channel_count: 0, sample_rate: 44_100.5 } }).audio).toMatchObject({
@@ -92,7 +92,7 @@ it('observations have no count and no size below 0, and keep what may be', () =>
   })
 })
 
-it('observations never throw, whatever is in them, and read the same when read again', () => {
+it('parsing never throws, and parsing the result again changes nothing', () => {
   const members = [
     ...Object.keys(snapshotSchema.parse({})),
     ...Object.keys(behaviorSchema.parse({})),

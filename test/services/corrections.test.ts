@@ -2,10 +2,10 @@ import { expect, it } from 'vitest'
 import {
   decideMerge,
   decideSplit,
-  maxReassigned,
+  maxSessionsPerCorrection,
   splitVisitorId,
 } from '../../services/corrections/decide.ts'
-import { refusal } from './organizations/given.ts'
+import { refusal } from './organizations/fixtures.ts'
 
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const about = { scope, visitorId: 'vid_a', reason: 'They called us.', now: 5 }
@@ -18,7 +18,7 @@ const merge = (some: { mergedVisitorId?: string; hasSurvivor?: boolean; sessions
     { ...about, mergedVisitorId: 'vid_b', ...some },
   ).map(({ event }) => event)
 
-it('given a visitor, when sessions are split off, each is told to be of another one', () => {
+it('a split returns an event for each session that moves to the new visitor', () => {
   const [corrected, ...moves] = split(['sid_3', 'sid_1'])
   const visitor_id = splitVisitorId('vid_a', ['sid_1', 'sid_3'])
   expect(corrected).toMatchObject({
@@ -41,20 +41,20 @@ it('given a visitor, when sessions are split off, each is told to be of another 
   )
 })
 
-it('given that it was done, a repetition changes nothing', () => {
+it('a repeated split returns no events', () => {
   expect(split(['sid_1'], { sessions: ['sid_2'], alreadySplit: ['sid_1'] })).toEqual([])
 })
 
 it.each([
-  ['of another visitor', ['sid_9'], 'is not of this visitor'],
-  ['that are all it has', sessions, 'leaves the visitor no session'],
-])('sessions %s are refused', (_, sessionIds, issue) => {
+  ['that are not of the visitor', ['sid_9'], 'is not of this visitor'],
+  ['that are all sessions of the visitor', sessions, 'leaves the visitor no session'],
+])('throws 422 for sessions %s', (_, sessionIds, issue) => {
   expect(refusal(() => split(sessionIds)).details).toMatchObject({
     fields: [{ name: 'session_ids', issue }],
   })
 })
 
-it('given two visitors, when they are merged, each session of one is told to be of the other', () => {
+it('a merge returns an event for each session that moves to the surviving visitor', () => {
   const [corrected, ...moves] = merge({})
   expect(corrected).toMatchObject({
     data: { kind: 'merge', visitor_id: 'vid_a', other_visitor_id: 'vid_b', session_ids: sessions },
@@ -68,8 +68,8 @@ it('given two visitors, when they are merged, each session of one is told to be 
   )
 })
 
-it('a visitor is not merged with itself, with nobody, or with one of too many sessions', () => {
-  const many = Array.from({ length: maxReassigned + 1 }, (_, i) => `sid_${i}`)
+it('a merge throws for the same visitor, an unknown one, and one with too many sessions', () => {
+  const many = Array.from({ length: maxSessionsPerCorrection + 1 }, (_, i) => `sid_${i}`)
   for (const bad of [{ mergedVisitorId: 'vid_a' }, { sessions: many }])
     expect(refusal(() => merge(bad)).details).toMatchObject({ fields: [{ name: 'visitor_id' }] })
   for (const missing of [{ sessions: [] }, { hasSurvivor: false }])

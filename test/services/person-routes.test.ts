@@ -9,7 +9,7 @@ const headers = await secretKey(world, { organizationId })
 const person = await world.person(organizationId)
 afterAll(() => world.stop())
 
-it('a repeated split answers what the first did, whatever it says and whenever it comes', async () => {
+it('a repeated split returns the first response, whatever its reason and time', async () => {
   const { visitorId, sessionId } = person
   const split = async (reason: string) => {
     world.now.ms += 1000
@@ -33,7 +33,7 @@ it('a repeated split answers what the first did, whatever it says and whenever i
   expect(again.meta.request_id).not.toBe(first.meta.request_id)
 })
 
-it.each(['visitor', 'user'])('no cache keeps the export of a %s', async (kind) => {
+it.each(['visitor', 'user'])('the export of a %s must not be cached', async (kind) => {
   const { otherVisitorId, clientUserId } = person
   const path = kind === 'visitor' ? `visitors/${otherVisitorId}` : `users/${clientUserId}`
   const response = await world.app.inject({ method: 'GET', url: `${url}/${path}/export`, headers })

@@ -65,7 +65,7 @@ test('the reader of imports sees the arrows that it judges', () => {
     isType: false,
   })
   expect(all).toContainEqual({
-    from: 'services/console/pages/session/who.tsx',
+    from: 'services/console/pages/session/session-context.tsx',
     to: 'services/readback/schemas/sessions.ts',
     isType: true,
   })

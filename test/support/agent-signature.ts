@@ -8,7 +8,7 @@ import {
 
 export interface AgentKey {
   privateKey: KeyObject
-  /** As a directory has it. */
+  /** JWK in the key directory. */
   jwk: { kty: 'OKP'; crv: 'Ed25519'; x: string }
   keyId: string
 }
@@ -25,26 +25,26 @@ export function agentKeyOf({ x = '', d = '' }: { x?: string; d?: string }): Agen
   return { jwk, keyId, privateKey: createPrivateKey({ key: { ...jwk, d }, format: 'jwk' }) }
 }
 
-/** The key as it is remembered of a directory that does not restrict it. */
+/** Returns the cached key of a directory that does not restrict it. */
 export const directoryKeysOf = ({ keyId, jwk: { x } }: AgentKey) => ({
   [keyId]: { x, starts_at: null, ends_at: null },
 })
 
 export interface SignedWith {
   key: AgentKey
-  /** Component, with its parameters, and value: the lines of the base in their order. */
+  /** Lines of the signature base in order: component with parameters, and value. */
   lines: [string, string][]
-  /** Seconds. */
+  /** Epoch seconds. */
   created: number
   expires?: number
   nonce?: string | undefined
   tag?: string
   label?: string
-  /** More parameters, as `;alg="ed25519"`. */
+  /** Additional parameters, such as `;alg="ed25519"`. */
   more?: string
 }
 
-/** By the text of RFC 9421 alone, so that what reads it is not compared with itself. */
+/** Signs from the text of RFC 9421 alone, so that the verifier is not tested against itself. */
 export function agentSignature({
   key,
   lines,

@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { type AuthOptions, createAuth } from '../../infra/access/auth.ts'
-import { createCharges } from '../../infra/access/charge.ts'
-import { createReadShares } from '../../infra/access/read-shares.ts'
+import { createRequestMeter } from '../../infra/access/charge.ts'
+import { createReadLimiter } from '../../infra/access/read-limiter.ts'
 import { readConfig } from '../../infra/config.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { createApp } from '../../infra/http/app.ts'
-import { createMissingProxy } from '../../infra/http/missing-proxy.ts'
+import { createMissingProxyDetector } from '../../infra/http/missing-proxy.ts'
 import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import { type NetworkSource, noNetwork } from '../../infra/ip/network.ts'
@@ -21,9 +21,9 @@ import { createOrganization, issueApiKey } from '../../services/organizations/co
 import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import type { AccessControl } from '../../services/server/access.ts'
-import { openRecipients } from '../../services/server/collect.ts'
+import { openRecipientCache } from '../../services/server/collect.ts'
 import { type Core, projections } from '../../services/server/dependencies.ts'
-import { createLocalDecisions } from '../../services/server/own-decisions.ts'
+import { createLocalDecisions } from '../../services/server/local-decisions.ts'
 import type { Role } from '../../services/server/roles.ts'
 import { type AgentKnowledge, addRoutes } from '../../services/server/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
@@ -42,52 +42,52 @@ export interface ApiOptions {
   roles?: readonly Role[]
   /** Settings of a server. */
   env?: Record<string, string>
-  /** Default: in memory. Take Postgres where a test looks into the log's tables. */
+  /** Default: in memory. Use Postgres if a test reads the log's tables. */
   log?: 'memory' | 'postgres'
-  /** Replaces the limits. Default: in memory, and so high that no test meets them. */
+  /** Replaces the rate limits. Default: in memory, and too high for any test. */
   auth?: Partial<Pick<AuthOptions, 'onKeyUsed' | 'limiter' | 'defaultLimits'>>
   network?: NetworkSource
   agents?: AgentKnowledge
-  /** Answers Gate's calls to services. Default: no service answers. */
+  /** Responds to Gate's requests to services. Default: no service responds. */
   services?: Pick<WebhookClient, 'post'>
   /** Options of Gate to replace. By default its domains publish nothing. */
   gate?: (core: Core) => Partial<GateOptions>
   /** Adds hooks and routes before those of the server. */
   extend?: (app: FastifyInstance, parts: { core: Core; accessControl: AccessControl }) => void
-  /** Default: every answer is compared with the description, which takes longer than most requests. */
+  /** Default: true. Compares every response with the API description, which takes longer than most requests. */
   validates?: boolean
 }
 
-/** An organization and its secret key, which may do everything. */
+/** Organization with a secret key that has all scopes. */
 export interface ApiOrganization {
   organizationId: `org_${string}`
   slug: string
   environment: 'live' | 'test'
   key: string
   keyId: string
-  /** Its REST path. */
+  /** REST path of the organization. */
   path: string
 }
 
 type Answer = Awaited<ReturnType<typeof sendTo>>
 
 interface Deed<Result> {
-  /** Returns the answer, or what the command returned. */
+  /** Returns the response, or the result of the command. */
   thenExpect(expected: Outcome): Promise<Result>
 }
 
 interface Outcome {
-  /** Members of the answer, body included; more are allowed. */
+  /** Expected members of the response, body included; others are allowed. */
   answer?: object
-  /** All that was appended meanwhile, in order; members that are not named may be anything. */
+  /** All events appended meanwhile, in order. Members that are not named can have any value. */
   events?: object[]
-  /** Rows of the read models afterwards, by the SQL that finds them. */
+  /** Expected rows of the read models, by the SQL that selects them. */
   rows?: Record<string, object[]>
 }
 
 /**
- * The routes of a server in this process, as its roles have them, over read models in a database of its own. Closing
- * it throws where an answer differed from the description.
+ * Starts the routes of a server in this process, on read models in a separate database. Closing it throws if a response
+ * differed from the API description.
  *
  *     await api.given(...events).when({ method: 'POST', url, key, body }).thenExpect({ answer, events, rows })
  */
@@ -105,7 +105,7 @@ export async function startApi(options: ApiOptions = {}) {
   options.extend?.(app, { core, accessControl })
   const gate = roles.includes('gate') ? startGate(gateOptionsOf(core, options)) : undefined
   const registry = new Registry()
-  const missingProxy = createMissingProxy(core)
+  const missingProxy = createMissingProxyDetector(core)
   await using undo = new AsyncDisposableStack()
   const handOff = await addRoutes(app, {
     core,
@@ -118,7 +118,7 @@ export async function startApi(options: ApiOptions = {}) {
       ? {
           claims: createMemoryClaims().open(),
           admission: openAdmission(),
-          recipients: openRecipients(core, undo),
+          recipients: openRecipientCache(core, undo),
           countDocument: () => {},
           missingProxy,
           exemptsLoopback: false,
@@ -136,7 +136,7 @@ export async function startApi(options: ApiOptions = {}) {
   const undoing = undo.move()
   const send = (request: Send) => sendTo(app, request)
 
-  /** Appends what happened before, once the organizations that it is about are known. */
+  /** Appends earlier events, after creating their organizations. */
   async function happen(events: DomainEvent[]): Promise<void> {
     for (const event of events) await world.write(aboutOf(event), event)
     await world.caughtUp()
@@ -212,7 +212,7 @@ function coreOf(world: ServiceWorld, env: Record<string, string> = {}): Core {
     config: readConfig(env),
     databaseUrl: url,
     readPool: pool,
-    shares: createReadShares({ clock: base.clock, connections: 10 }),
+    readLimiter: createReadLimiter({ clock: base.clock, connections: 10 }),
     log,
     logRefusal: () => undefined,
     codec,
@@ -231,7 +231,7 @@ function createAccess({ pool, base, applied }: ServiceWorld, options: ApiOptions
   const limits = {
     limiter: createMemoryLimiter(clock),
     defaultLimits: { secret: 1_000_000, publishable: 1_000_000 },
-    // All requests come from one address, and many of their keys are unknown.
+    // All requests come from one address, and many have unknown keys.
     sourceBudget: { spend: () => true, refund: () => {} },
     ...options,
   }
@@ -242,7 +242,7 @@ function createAccess({ pool, base, applied }: ServiceWorld, options: ApiOptions
   return {
     auth,
     idempotency: createIdempotency(base),
-    personCharges: createCharges({ clock, limiter: limits.limiter }),
+    consoleMeter: createRequestMeter({ clock, limiter: limits.limiter }),
   }
 }
 
@@ -260,7 +260,7 @@ function gateOptionsOf(core: Core, options: ApiOptions): GateOptions {
       secrets: createSigningSecrets(core.keyring),
     }),
     consentKeys: createConsentKeys({ ...core, publicUrl }),
-    domainReader: { txtRecords: async () => [], fileAt: async () => undefined },
+    domainReader: { lookUpTxt: async () => [], fileAt: async () => undefined },
     signUpOrganization: ({ startedAt, ...signup }) => {
       const decide = core.decideAs({ type: 'operator', id: 'test' })
       return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)

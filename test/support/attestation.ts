@@ -11,8 +11,8 @@ import { encode } from 'cborg'
 import { CompactEncrypt, CompactSign } from 'jose'
 import { basicConstraints, extension, makeCertificate } from './tls-certificates.ts'
 
-// What devices of Apple and Google send, made under a root of the test's own. It is written after what they publish, and
-// shares nothing with the code that verifies it.
+// Attestations as devices of Apple and Google send them, under a test root. Written from the published specifications,
+// without code that verifies attestations.
 
 const day = 24 * 60 * 60 * 1000
 
@@ -37,7 +37,7 @@ interface Certified {
 
 const spkiOf = (key: KeyObject) => key.export({ type: 'spki', format: 'der' })
 
-/** A certificate by another authority, or by itself. */
+/** Issues a certificate, self-signed or by another authority. */
 export function certify({ subject, keys, by, isAuthority = true, ...of }: Certified): Authority {
   const { from = Date.now() - day, until = Date.now() + day, extensions = [] } = of
   const certificate = makeCertificate({
@@ -60,7 +60,7 @@ export interface Apple {
   authority: Authority
 }
 
-/** An authority of App Attest below a root. */
+/** Creates an App Attest authority below a root. */
 export function createApple(some: Pick<Certified, 'from' | 'until'> = {}): Apple {
   const top = certify({ subject: 'Root', keys: makeKeys(), ...some })
   const authority = certify({ subject: 'Authority', keys: makeKeys(), by: top, ...some })
@@ -71,7 +71,7 @@ export function createApple(some: Pick<Certified, 'from' | 'until'> = {}): Apple
 const sha256 = (...parts: (Uint8Array | string)[]) =>
   parts.reduce((digest, part) => digest.update(part), createHash('sha256')).digest()
 
-/** What a device computes of a document, byte by byte. */
+/** Returns the document hash as a device computes it. */
 export const hashOfDocument = (challenge: string, clientPublicKey: string, keyId: string): Buffer =>
   sha256(Buffer.from(`${challenge}\n${clientPublicKey}\n${keyId}`))
 
@@ -94,9 +94,9 @@ export interface AttestOptions {
   hash: Buffer
   isDevelopment?: boolean
   counter?: number
-  /** The nonce, made another way. */
+  /** Replaces the computation of the nonce. */
   nonceOf?: (authData: Buffer, hash: Buffer) => Buffer
-  /** The certificates, sent otherwise. */
+  /** Replaces the certificates that are sent. */
   x5cOf?: (leaf: Authority) => Authority[]
   credentialId?: Buffer
   from?: number
@@ -162,7 +162,7 @@ function u32(value: number): Buffer {
 }
 
 export interface Google {
-  /** As the Play Console shows them. */
+  /** Key as shown by the Play Console. */
   decryption_key: string
   verification_key: string
   sign: KeyObject
@@ -180,7 +180,7 @@ export function createGoogle(): Google {
   }
 }
 
-/** A verdict of a genuine device, with whatever is otherwise. */
+/** Returns the verdict of a genuine device, with overrides. */
 export function playVerdict(packageName: string, hash: Buffer, some: object = {}): object {
   return {
     requestDetails: {

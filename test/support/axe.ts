@@ -1,8 +1,8 @@
 import axe from 'axe-core'
 
 /**
- * For `page.evaluate`: the rules of axe that the page breaks, each with the HTML of where. Shadows of wide tables are off
- * meanwhile, because axe judges no contrast above a gradient.
+ * Script for `page.evaluate` that returns violated axe rules with the HTML of the elements. It hides shadows of wide
+ * tables, because axe cannot check contrast on gradients.
  */
 export const findFaults = `(async () => {
   ${axe.source}

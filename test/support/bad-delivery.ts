@@ -13,7 +13,7 @@ import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 
-/** One batch: which partition is next, how much of it, how much again, and which earlier event repeats. */
+/** Batch of a bad delivery: its partition and size, the events delivered again, and an earlier event that repeats. */
 export interface BadDelivery {
   partition: number
   size: number
@@ -39,7 +39,7 @@ export interface ScratchOptions {
   partitions: number
 }
 
-/** Builds of one projection that a test fills by itself and compares. */
+/** Creates builds of a projection that a test fills and compares. */
 export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOptions) {
   async function deliver(build: Build, events: RecordedEvent[]): Promise<void> {
     const last = events.at(-1)
@@ -64,7 +64,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
         await transaction(pool(), (tx) => dropBuild(tx, build))
       }
     },
-    /** Delivers all of the log, by partition, in batches that overlap and with events that repeat. */
+    /** Delivers the log by partition, in overlapping batches with repeated events. */
     async deliverBadly(
       build: Build,
       log: RecordedEvent[][],
@@ -82,7 +82,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
       for (const [partition, events] of log.entries())
         await deliver(build, events.slice(next[partition]))
     },
-    /** Delivers all of the log over three connections, each with every third partition, as workers of a rebuild do. */
+    /** Delivers the log over three connections, each with every third partition, like workers of a rebuild. */
     async deliverSideBySide(build: Build, log: RecordedEvent[][], size: number): Promise<void> {
       const deliverShare = async (share: number) => {
         const own = log.filter((_, partition) => partition % 3 === share)
@@ -108,7 +108,7 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
   }
 }
 
-/** An earlier event once more, as a record of its own right after the last. */
+/** Returns an earlier event as another record right after the last. */
 function repeated(delivered: RecordedEvent[], which: number | null): RecordedEvent[] {
   const last = delivered.at(-1)
   const event = which === null || !last ? undefined : delivered[which % delivered.length]
@@ -116,7 +116,7 @@ function repeated(delivered: RecordedEvent[], which: number | null): RecordedEve
   return [{ ...event, position: { ...last.position, offset: last.position.offset + 1 } }]
 }
 
-/** How often fast-check runs, and with which seed, which it prints; SEED and SEED_PATH repeat what failed. */
+/** Returns settings for fast-check with a random seed, which it prints. SEED and SEED_PATH repeat a failed run. */
 export function fastCheckSettings(runs: number): fc.Parameters<unknown> {
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
   console.log(`fast-check seed ${seed}`)
@@ -130,16 +130,15 @@ export function fastCheckSettings(runs: number): fc.Parameters<unknown> {
 
 export interface OrderOptions<Log> extends ScratchOptions {
   logs: fc.Arbitrary<Log>
-  /** The log's partitions, each in offset order. */
+  /** Returns the log's partitions, each in offset order. */
   partitionsOf: (log: Log) => RecordedEvent[][]
-  /** Most new events in a batch. */
+  /** Maximum number of new events in a batch. */
   maxSize: number
   runs: number
 }
 
 /**
- * Throws when a read model depends on how often, in which batches, and in which order of partitions it is told, or on
- * whether three connections apply events side by side.
+ * Throws if the read model depends on repeated events, batches, the order of partitions, or concurrent connections.
  */
 export async function expectOrderIsNothing<Log>(options: OrderOptions<Log>): Promise<void> {
   const { logs, partitionsOf, maxSize, runs, partitions } = options

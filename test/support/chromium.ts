@@ -6,7 +6,7 @@ import { findProgram } from './needs/programs.ts'
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-/** What keeps a test's browser alone with the test: no first-run pages, no calls home, no sandbox for root. */
+/** Flags that disable first-run pages, background requests, and the sandbox, which root cannot use. */
 export const quietFlags = [
   '--no-sandbox',
   '--disable-quic',
@@ -16,12 +16,12 @@ export const quietFlags = [
   '--disable-sync',
 ]
 
-/** A real Chromium on this machine: CHROMIUM_PATH or an installed one. */
+/** Returns the path of a real Chromium: CHROMIUM_PATH or an installed one. */
 export function findChromium(): string | undefined {
   return process.env.CHROMIUM_PATH ?? programs.map(findProgram).find(Boolean)
 }
 
-/** The same, where a test has said that it needs it. */
+/** Returns the same, for a test that declared the need. */
 export function chromiumFile(): string {
   const file = findChromium()
   if (!file)
@@ -40,7 +40,7 @@ export async function createProfile(): Promise<Profile> {
   return { dir, remove: () => rm(dir, { recursive: true, force: true, maxRetries: 5 }) }
 }
 
-/** Headless Chromium on `profile`, driven by playwright. Close the context when done. */
+/** Opens headless Chromium on `profile`, driven by Playwright. Close the context when done. */
 export async function openHeadless(profile: Profile): Promise<BrowserContext> {
   return chromium.launchPersistentContext(profile.dir, {
     executablePath: chromiumFile(),
@@ -49,7 +49,7 @@ export async function openHeadless(profile: Profile): Promise<BrowserContext> {
   })
 }
 
-/** A page of headless Chromium on a fresh profile. Disposing of it closes the browser. */
+/** Opens a page of headless Chromium on a fresh profile. Disposing of it closes the browser. */
 export async function openBrowser() {
   const profile = await createProfile()
   const context = await openHeadless(profile)

@@ -1,6 +1,6 @@
 import { isLongFile } from './test-projects.ts'
 
-/** Long files that every run of CI has, by the promise that they check. */
+/** Long test files that every CI run includes, by the promise that they check. */
 export const promises = {
   'every answer is the recorded one': 'test/recorded/recorded.long.test.ts',
   'what the last release left starts and reads the same': 'test/e2e/release.long.test.ts',
@@ -35,7 +35,7 @@ export const promises = {
   'an export that is killed has each session once': 'test/e2e/export.long.test.ts',
 } satisfies Record<string, string>
 
-/** The other long files are split into this many parts, of which each day has one. */
+/** Other long files are split into this many parts, one per day. */
 export const partCount = 7
 
 export interface Selection {
@@ -45,7 +45,7 @@ export interface Selection {
   /** Index of the day's part. */
   part: number
   inPart: string[]
-  /** Long files that were touched and are in neither of the others. */
+  /** Other long files that were changed. */
   touched: string[]
 }
 
@@ -53,11 +53,13 @@ interface Choice {
   /** Every test file, as paths from the root. */
   files: readonly string[]
   time: Date
-  /** Files that recent commits touch. */
+  /** Files changed by recent commits. */
   touched: readonly string[]
 }
 
-/** Returns what CI runs: all files that are not long, the promised ones, the day's part of the others, and touched ones. */
+/**
+ * Returns what CI runs: all files that are not long, the promised ones, the day's part of the others, and touched ones.
+ */
 export function selectFiles({ files, time, touched }: Choice): Selection {
   const sorted = [...files].sort()
   const promisedFiles: string[] = Object.values(promises)

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import { startCli } from './cli.ts'
 import { eventually } from './eventually.ts'
 
-/** A command that runs on, whose lines can be waited for: on standard output, and with errorLine on standard error. */
+/** Starts a long-running command. Waits for lines on standard output, or with `errorLine` on standard error. */
 export function followCli(args: string[], env: Record<string, string>) {
   const child = startCli(args, env)
   const [lines, errorLines]: [string[], string[]] = [[], []]

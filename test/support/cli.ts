@@ -9,7 +9,7 @@ export interface CliResult {
   stderr: string
 }
 
-/** Starts `tidegate ...args` as a process of its own. */
+/** Starts `tidegate ...args` in a separate process. */
 export function startCli(
   args: string[],
   env: Record<string, string>,
@@ -21,12 +21,12 @@ export function startCli(
   return Object.assign(child, { result })
 }
 
-/** Runs `tidegate ...args` to its end. */
+/** Runs `tidegate ...args` until it exits. */
 export function cli(args: string[], env: Record<string, string>): Promise<CliResult> {
   return startCli(args, env).result
 }
 
-/** Parses lines of JSON, as commands print them; a line that is cut off is left out. */
+/** Parses JSON lines, as commands print them. Ignores an incomplete last line. */
 export const jsonLines = <T>(text: string): T[] =>
   text
     .split('\n')

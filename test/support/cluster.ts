@@ -10,7 +10,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import type { KeyType } from '../../schemas/events.ts'
-import { asOperator } from '../../services/cli/operator/operate.ts'
+import { asOperator } from '../../services/cli/operator/run.ts'
 import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
 import { type Core, openCore, openLog } from '../../services/server/dependencies.ts'
 import { type CliResult, cli } from './cli.ts'
@@ -30,16 +30,16 @@ export type LogName = 'postgres' | 'kafka'
 export interface InstallationOptions {
   /** Default: postgres. */
   log?: LogName | undefined
-  /** Beside the settings of database, log and master keys. */
+  /** Settings in addition to database, log and master keys. */
   env?: Record<string, string>
-  /** Default: a new one on the Postgres of the test run. */
+  /** Default: a new database on the Postgres of the test run. */
   database?: Pick<TestDatabase, 'url' | 'drop'>
-  /** The first server or command makes the tables, which takes longer. */
+  /** True if the first server or command creates the tables, which takes longer. */
   isEmpty?: boolean
 }
 
 export interface ClusterOptions extends InstallationOptions {
-  /** The number of servers; default 1. */
+  /** Number of servers. Default: 1. */
   processes?: number
   /** Default: all roles in every process. */
   roles?: string
@@ -47,16 +47,16 @@ export interface ClusterOptions extends InstallationOptions {
 
 export interface IssuedKey {
   id: string
-  /** The whole key. */
+  /** Full key. */
   key: string
 }
 
 export interface Owner {
   organizationId: string
   slug: string
-  /** A live secret key that may do everything. */
+  /** Live secret key with all scopes. */
   secret: IssuedKey
-  /** A live browser key that works from any origin. */
+  /** Live browser key that works from any origin. */
   publishable: IssuedKey
 }
 
@@ -70,26 +70,26 @@ interface Operator {
   cli(args: string[]): Promise<CliResult>
   /** Runs an operator command and returns the `data` it prints; throws when it fails. */
   operate<Data>(...args: string[]): Promise<Data>
-  /** A new organization with its keys. */
+  /** Creates an organization with its keys. */
   organization(): Promise<Owner>
 }
 
-/** A database and a log, and the servers that a test starts on them. */
+/** Database and log, with the servers that a test starts on them. */
 export interface Installation extends Operator {
-  /** The settings of every process. Changes hold for those that start later. */
+  /** Settings of every process. Changes apply to processes that start later. */
   settings: Record<string, string>
   /** Connections to the database. */
   pool: pg.Pool
-  /** Returns the log as a program beside the servers has it; `stop` closes it. */
+  /** Returns the log, as opened by another program. `stop` closes it. */
   log(): Promise<EventLog>
-  /** Appends events as servers once did, nothing of them encrypted. */
+  /** Appends events unencrypted, as early servers did. */
   append(events: DomainEvent[]): Promise<Position[]>
   /** Starts one more server, of all roles unless some are named; `stop` ends it too. */
   serve(
     roles?: string,
     more?: { args?: string[]; env?: Record<string, string> | undefined },
   ): Promise<ServerProcess>
-  /** Ends what is left, and removes the database and the topics. Rejects when a secret key is in any of them. */
+  /** Stops all processes, and deletes the database and topics. Rejects if any of them contains a secret key. */
   stop(): Promise<void>
 }
 
@@ -111,31 +111,31 @@ export interface ApiAnswer<Data> {
   pagination?: { next_cursor?: string }
 }
 
-/** Several servers on one database and one log. */
+/** Servers on the same database and log. */
 export interface Cluster extends Installation {
   baseUrls: string[]
-  /** Address of the first server. */
+  /** URL of the first server. */
   readonly baseUrl: string
   owner: Owner
-  /** fetch of a path of one server; throws when the response differs from that server's /openapi.json. */
+  /** Fetches a path of a server. Throws if the response differs from that server's /openapi.json. */
   fetch(index: number, path: string, init?: RequestInit): Promise<Response>
-  /** Sends a request as the owner's back end, checked as by `fetch`. */
+  /** Sends a request like the owner's backend, checked like `fetch`. */
   ask<Data = unknown>(path: string, asked?: ApiRequest): Promise<ApiAnswer<Data>>
   /** Returns `data` of a request that succeeds. */
   read<Data = unknown>(path: string, asked?: ApiRequest): Promise<Data>
-  /** Makes a webhook endpoint, by default of the owner. */
+  /** Creates a webhook endpoint, by default for the owner. */
   createEndpoint(url: string, event_types: string[], of?: Owner): Promise<Endpoint>
-  /** Makes a service that agents can sign up for, whose approvals are sent to the URL. Returns its id. */
+  /** Creates a service that agents can sign up for, with approvals sent to the URL. Returns its id. */
   createGateService(url: string, changes?: object): Promise<string>
   /** Status of /readyz and the message of its error, or `ok`. */
   readiness(index?: number): Promise<string>
   /** SIGKILL; nothing is cleaned up. */
   kill(index: number): Promise<void>
-  /** SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM. Resolves with the exit code. */
   end(index?: number): Promise<number | null>
-  /** Ends a server, and starts one with the present settings in its place. */
+  /** Stops a server, and starts another with the current settings. */
   replace(index?: number, other?: { roles?: string; env?: Record<string, string> }): Promise<void>
-  /** What each server printed so far. */
+  /** Returns the output of each server so far. */
   outputs(): string[]
 }
 
@@ -195,18 +195,18 @@ export async function createInstallation({
 }
 
 const codec = createCodec()
-// A busy machine confirms as many in time.
+// Small enough for a busy machine to confirm in time.
 const atOnce = 100
 
 async function appendInParts(log: EventLog, events: DomainEvent[]): Promise<Position[]> {
-  const records = events.map((event) => codec.toCausedRecord(event, pastMeta(event), testCause))
+  const records = events.map((event) => codec.toRecordWithCause(event, pastMeta(event), testCause))
   const placed: Position[] = []
   for (let from = 0; from < records.length; from += atOnce)
     placed.push(...(await log.append(records.slice(from, from + atOnce))))
   return placed
 }
 
-/** Starts the servers, and makes the first organization and its keys as the operator's commands do. */
+/** Starts the servers, and creates the first organization and its keys like the operator's commands. */
 export async function startCluster({
   processes = 1,
   roles,
@@ -314,7 +314,7 @@ export async function readinessOf(baseUrl: string): Promise<string> {
   return `${answer.status} ${error?.message ?? 'ok'}`
 }
 
-/** The broker of the test run, and a prefix that nobody else has. */
+/** Returns the broker of the test run, and a unique topic prefix. */
 export async function kafkaPlace() {
   const brokers = inject('kafkaBrokers')
   if (brokers === null) throw new Error('there is no Kafka')
@@ -331,7 +331,7 @@ async function openSettings(settings: Record<string, string>): Promise<Core> {
     logger: createLogger('error', process.stderr),
     clock: Date.now,
     random: createRandom(),
-    longQueries: true,
+    allowsLongQueries: true,
   })
 }
 

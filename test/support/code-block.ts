@@ -3,7 +3,7 @@ import path from 'node:path'
 
 export const docs = path.resolve(import.meta.dirname, '../../docs')
 
-/** The code block of a page of docs/ that follows `<!-- label -->`. */
+/** Returns the code block after `<!-- label -->` in a page of docs/. */
 export async function codeBlock(name: string, label: string): Promise<string> {
   const page = await readFile(path.join(docs, name), 'utf8')
   const block = new RegExp(

@@ -17,7 +17,7 @@ interface ProcessOptions extends Partial<CollectDeps> {
   claims: Claims
 }
 
-/** A process that remembers nothing yet, on what several share. It takes requests with the key of any other. */
+/** Starts a process without state, on shared storage. It accepts requests with the keys of the others. */
 export async function startCollectProcess(options: ProcessOptions): Promise<CollectProcess> {
   const app = await startCollectApp(options)
   const publishableKey = app.publishable()
@@ -33,7 +33,7 @@ export async function startCollectProcess(options: ProcessOptions): Promise<Coll
   }
 }
 
-/** What scoring makes of the records of a session, in the order of the log. */
+/** Returns the state that scoring computes from the session's records, in log order. */
 export function stateOf(sessionId: string, records: readonly LogRecord[]): SessionState {
   const events = records
     .filter(({ key }) => key === sessionId)

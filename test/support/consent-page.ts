@@ -7,14 +7,14 @@ import { asId, derivedId, type GateSessionId, randomId } from '../../infra/ids.t
 import { systemServiceId } from '../../infra/wire/gate.ts'
 import { findGateSession, findService } from '../../projections/gate/queries.ts'
 import type { GateServiceDefinition } from '../../schemas/events.ts'
-import { systemService } from '../../services/gate/registry/registered.ts'
+import { systemService } from '../../services/gate/registry/registered-services.ts'
 import { createProfile, openHeadless, type Profile } from './chromium.ts'
 import { startCluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
 import { requestSignup } from './gate-approve.ts'
 import { testCause } from './projections.ts'
 
-/** A service that says all that one can say. */
+/** Service definition with all members. */
 export const acme: GateServiceDefinition = {
   ...systemService('https://acme.example').definition,
   name: 'Acme Mail',
@@ -48,7 +48,7 @@ const signupVariables = [
   },
 ]
 
-/** What the server answers about a request, with what a test changes. */
+/** Returns the server's response about a request, with a test's changes. */
 export function consent(
   changes: Record<string, unknown> = {},
   service: Record<string, unknown> = {},
@@ -83,7 +83,7 @@ export function consent(
 
 export interface Answer {
   status: number
-  /** Of the envelope when the status is an error. */
+  /** Error code, if the status is an error. */
   code?: string
   details?: unknown
   data?: unknown
@@ -99,7 +99,7 @@ export const refused = (status: number, code: string, retryAfter?: number): Answ
   code,
   ...(retryAfter !== undefined && { retryAfter }),
 })
-/** What the consent of a request answers that has ended so. */
+/** Returns the response for a request that is already resolved with this status. */
 export const ended = (status: string, kind = 'signup'): Answer => ({
   ...refused(409, 'gate.session_already_resolved'),
   details: {
@@ -109,10 +109,10 @@ export const ended = (status: string, kind = 'signup'): Answer => ({
     ],
   },
 })
-/** No answer at all. */
+/** No response. */
 export const lost: Answer = { status: 0 }
 
-/** Answers to the page's requests, one after the other, the last one again and again. */
+/** Responses to the page's requests, in order. The last one repeats. */
 interface Answers {
   consent?: Answer[]
   approve?: Answer[]
@@ -122,11 +122,11 @@ interface Answers {
 interface Opening {
   id?: GateSessionId
   init?: (page: Page) => Promise<unknown>
-  /** Whether the page is observed for real. Default: only when nothing is answered for the server. */
+  /** True to collect real observations of the page. Default: only if no response is mocked. */
   observed?: boolean
 }
 
-/** A server and a browser for the tests of a file; each test begins without the pages of the one before. */
+/** Starts a server and a browser for a test file. Each test starts without the previous one's pages. */
 export function useConsentPages() {
   let world: Awaited<ReturnType<typeof startServer>>
   let profile: Profile
@@ -137,7 +137,7 @@ export function useConsentPages() {
     context = await openHeadless(profile)
   }, 120_000)
   afterEach(async () => {
-    // The first page stays: without one the browser ends.
+    // Keeps the first page, because the browser exits without one.
     for (const page of context.pages().slice(1)) await page.close()
   })
   afterAll(async () => {
@@ -170,7 +170,7 @@ async function startServer() {
       const page = 'from tidegate.gate_pages where gate_session_id = $1 and closed_at is null'
       return (await pool.query(`select ${page}`, [id])).rowCount === 1
     },
-    /** A service as the log has it, past what the API would take. */
+    /** Registers a service in the log, without the API's validation. */
     async service(definition: Partial<GateServiceDefinition> = {}): Promise<string> {
       const scope = { organizationId: owner.organizationId, environment: 'live' as const }
       const data = {
@@ -183,13 +183,13 @@ async function startServer() {
       const meta = { ...scope, eventId: randomId('evt', randomBytes), time: Date.now() }
       const event = { type: 'GateServiceRegistered', data } as const
       const log = await cluster.log()
-      await log.append([createCodec().toCausedRecord(event, meta, testCause)])
+      await log.append([createCodec().toRecordWithCause(event, meta, testCause)])
       await eventually(async () => expect(await findService(pool, data.service_id)).toBeDefined())
       return data.service_id
     },
-    /** A signup from this machine that waits for consent. */
+    /** Opens a signup from this machine. */
     async signup(service_id: string = systemServiceId): Promise<GateSessionId> {
-      // An address may ask five times a minute.
+      // An address may open five signups per minute.
       await pool.query('truncate tidegate.gate_limits')
       const signup = { service_id, account_name: 'Harbour Notes' }
       return asId('gate', (await requestSignup(baseUrl, signup)).id)
@@ -198,7 +198,7 @@ async function startServer() {
   }
 }
 
-/** In place of the SDK, whose work is seen by the tests that need it. */
+/** Replaces the SDK in tests that do not need it. */
 const unobserved = `let proofs = 0
 export const start = async () => ({ getSession: async () => ({ sealedToken: 'proof ' + ++proofs }) })`
 
@@ -207,9 +207,9 @@ async function prepare(
   answers: Answers,
   { init, observed = Object.keys(answers).length === 0 }: Opening,
 ) {
-  /** Paths of what the page posted, with its bodies. */
+  /** Paths and bodies that the page posted. */
   const posted: { path: string; body: string | null }[] = []
-  /** Whatever the page asked anyone for. */
+  /** URLs that the page requested. */
   const requested: string[] = []
   page.on('request', (request) => {
     requested.push(request.url())
@@ -223,7 +223,7 @@ async function prepare(
     await page.route(`**/v1/gate/sessions/*/${name}*`, (route) => fulfil(route, next()))
   }
   if (!observed) {
-    // The clock of the page for how long it is in front can be put forward: see `reviewed`.
+    // `reviewed` can advance the clock of the page.
     await page.addInitScript(`
       const now = performance.now.bind(performance)
       let ahead = 0
@@ -254,12 +254,12 @@ export const heading = (page: Page, name: string | RegExp) =>
   page.getByRole('heading', { level: 1, name })
 export const press = (page: Page, name: string) => page.getByRole('button', { name }).click()
 export const textOf = (page: Page) => page.getByRole('main').textContent()
-/** Waits for what stands above the buttons. */
+/** Waits for the notice above the buttons. */
 export const notice = (page: Page, hasText: string) =>
   page.getByRole('alert').filter({ hasText }).waitFor()
 export const focused = (page: Page) => page.evaluate<string>('document.activeElement.id')
 
-/** Waits until pressing Approve counts: the page must have been in front for a moment. */
+/** Waits until Approve is accepted, after the page was visible for a moment. */
 export async function reviewed(page: Page): Promise<void> {
   await heading(page, /\?$/).waitFor()
   await page.evaluate(`window.putForward
@@ -267,16 +267,16 @@ export async function reviewed(page: Page): Promise<void> {
     : new Promise((resolve) => setTimeout(resolve, 750))`)
 }
 
-/** Presses Approve on a page that has been read. */
+/** Approves on a page that was visible long enough. */
 export async function approve(page: Page, name = 'Approve'): Promise<void> {
   await reviewed(page)
   await press(page, name)
 }
 
-/** What axe has looked at: states differ in their words, and in colours and a button by their kind. */
+/** States that axe has checked. */
 const judged = new Set<unknown>()
 
-/** Waits for the heading, and looks at what every state must have: focus on it, a title, no fault that axe finds. */
+/** Waits for the heading, and checks its focus, the title, and accessibility. */
 export async function shows(page: Page, name: string | RegExp): Promise<void> {
   await heading(page, name).waitFor()
   await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1')
@@ -289,7 +289,7 @@ export async function shows(page: Page, name: string | RegExp): Promise<void> {
 }
 
 export async function accessible(page: Page): Promise<void> {
-  // By the debugger's own way in, which the page's policy does not concern.
+  // Evaluated by the debugger, which bypasses the page's CSP.
   await page.evaluate(axe.source)
   const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
   const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)} })`

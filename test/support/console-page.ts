@@ -7,12 +7,12 @@ import { loginLinkOf, type RunningTidegate, startTidegate } from './tidegate.ts'
 
 export interface ConsoleServer {
   tidegate: RunningTidegate
-  /** Of a browser that is logged in. */
+  /** Profile of the logged-in browser. */
   profile: Profile
   stop(): Promise<void>
 }
 
-/** A server, what `prepare` does there, and a browser that came in by the link that the start prints. */
+/** Starts a server, runs `prepare`, and opens a browser through the login link. */
 export async function startConsoleServer(
   prepare: (tidegate: RunningTidegate, page: Page) => Promise<unknown> = visitDemo,
 ): Promise<ConsoleServer> {
@@ -21,7 +21,7 @@ export async function startConsoleServer(
   const first = await openHeadless(profile)
   const page = await first.newPage()
   await prepare(tidegate, page)
-  // The first log-in teaches the server this engine, so that no test meets that.
+  // Waits for the first login to teach the server this engine, so that tests are not affected.
   const taught = page.waitForResponse(
     (response) =>
       response.url().endsWith('/console/api/engines') && response.request().method() === 'POST',
@@ -48,7 +48,7 @@ export interface OpenConsole extends ConsoleServer {
   complaints: string[]
 }
 
-/** The same with a page that is open for all tests of a file. */
+/** Does the same, with a page for all tests of a file. */
 export async function openConsole(
   prepare?: Parameters<typeof startConsoleServer>[0],
 ): Promise<OpenConsole> {
@@ -91,7 +91,7 @@ export const clientOf = (
     fetch,
   })
 
-/** A session of a program that sends no snapshot; resolves to its id. */
+/** Opens a session without a snapshot. Resolves with its id. */
 export async function visitByProgram(
   tidegate: RunningTidegate,
   visit?: ProgramVisit,
@@ -102,7 +102,7 @@ export async function visitByProgram(
   return sessionId
 }
 
-/** What the page says when something is wrong: messages of its console, and errors that nothing caught. */
+/** Returns a list that collects the page's console messages and uncaught errors. */
 export function complaintsOf(page: Page): string[] {
   const complaints: string[] = []
   page.on('console', (message) => complaints.push(message.text()))
@@ -127,7 +127,10 @@ export async function checkLooks(page: Page, url: string, prepare = async () => 
     }
 }
 
-/** Records each text that elements show from now on, even those that no frame paints. Holds until the page is loaded anew. */
+/**
+ * Records each text that elements show from now on, even those that no frame paints. Holds until the page is loaded
+ * anew.
+ */
 export async function recordTexts(page: Page, selector: string): Promise<() => Promise<string[]>> {
   const shown = `[...document.querySelectorAll('${selector}')].map((element) => element.textContent)`
   await page.evaluate(`{
@@ -138,13 +141,13 @@ export async function recordTexts(page: Page, selector: string): Promise<() => P
   return () => page.evaluate<string[]>('window.recordedTexts')
 }
 
-/** Everything that the page asked for is there. */
+/** Waits until the page has loaded. */
 export async function loaded(page: Page): Promise<void> {
   await expect.poll(() => page.locator('.waiting').count()).toBe(0)
   await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
 }
 
-/** Nothing of what is there now hinders people, and nothing is wider than the window. */
+/** Checks the page for accessibility, and that nothing is wider than the window. */
 export async function checkReach(page: Page, width: number): Promise<void> {
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
     width,

@@ -9,7 +9,7 @@ const answer = z.object({
   data: z.looseObject({ id: z.string(), csrf_token: z.string(), expires_at: z.string() }),
 })
 
-/** Where `app.inject` sends requests to. */
+/** Origin of requests by `app.inject`. */
 export const here = { origin: 'http://localhost' }
 
 export interface ConsoleLink {
@@ -19,7 +19,7 @@ export interface ConsoleLink {
   name?: string
 }
 
-/** The code of a new link. */
+/** Returns the code of a new login link. */
 export async function loginCode(
   deps: ConsoleDeps,
   { organizationId, environments = ['live', 'test'], name = 'Ann', role }: ConsoleLink,
@@ -29,7 +29,7 @@ export async function loginCode(
   return new URL(await createLoginLink(deps, { ...link, consoleUrl })).hash.slice('#code='.length)
 }
 
-/** Sends what a page of the console sends to log in. */
+/** Sends the console's login request. */
 export const postLogin = (
   app: FastifyInstance,
   body: object,
@@ -39,11 +39,11 @@ export const postLogin = (
 
 export interface Person {
   id: string
-  /** What the page of the console sends with every request. */
+  /** Headers that the console sends with every request. */
   headers: { cookie: string; origin: string; 'x-csrf-token': string }
 }
 
-/** Whoever has logged in with the body. */
+/** Logs in with the body and returns the person. */
 export async function loggedInBy(app: FastifyInstance, body: object): Promise<Person> {
   const response = await postLogin(app, body)
   const { id, csrf_token } = answer.parse(response.json()).data

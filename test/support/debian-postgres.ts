@@ -8,22 +8,22 @@ import { queryAt } from './server-databases.ts'
 import { createAuthority } from './tls-certificates.ts'
 
 export interface DebianPostgres {
-  /** The superuser's. */
+  /** URL for the superuser. */
   url: string
-  /** File of the authority that issued the server's certificate. */
+  /** File of the CA that issued the server's certificate. */
   ca: string
   stop(): Promise<void>
-  /** The process that starts all others. */
+  /** Returns the pid of the postmaster. */
   pid(): Promise<number>
-  /** After the processes were killed. */
+  /** Restarts the server after its processes were killed. */
   restart(): Promise<void>
 }
 
-/** The oldest PostgreSQL of this machine's Debian packages, with its own settings. */
+/** Starts the oldest PostgreSQL of this machine's Debian packages, with default settings. */
 export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<DebianPostgres> {
   const run = await findPostgresPrograms(binaries())
   const folder = await mkdtemp(path.join(within, 'tidegate-debian-'))
-  // PostgreSQL may run as another user, who makes the data in it.
+  // PostgreSQL may run as another user, who creates the data in it.
   await chmod(folder, 0o777)
   const [data, passwordFile] = [path.join(folder, 'data'), path.join(folder, 'password')]
   const port = await freePort()
@@ -50,7 +50,9 @@ export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<D
   }
 }
 
-/** Makes a database `tidegate` of a user of that name, and returns its URL; `through` leads to the server by a proxy. */
+/**
+ * Makes a database `tidegate` of a user of that name, and returns its URL; `through` leads to the server by a proxy.
+ */
 export async function createOwnDatabase(
   { url, ca }: DebianPostgres,
   through = url,
@@ -65,7 +67,7 @@ export async function createOwnDatabase(
   return `${own.href}?sslmode=verify-full&sslrootcert=${ca}`
 }
 
-/** Where the server looks for them; its key has to be its own. */
+/** Writes a certificate and key where the server reads them, as files that it owns. */
 async function giveCertificate(data: string, folder: string): Promise<string> {
   const authority = createAuthority()
   const { key, cert } = authority.issue({ host: '127.0.0.1' })

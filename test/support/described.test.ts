@@ -15,7 +15,7 @@ interface Answer {
   code?: 'request.conflict' | 'request.not_found'
 }
 
-/** An app whose one described endpoint answers whatever the test says. */
+/** Starts an app with one described endpoint that sends the given response. */
 async function startApp(answer: Answer) {
   const app = await createApp({
     logger: pino({ level: 'silent' }),

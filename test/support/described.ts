@@ -3,17 +3,17 @@ import type { FastifyInstance } from 'fastify'
 import { createDescription, type Description, type Seen } from './description.ts'
 
 export interface Described {
-  /** What was found so far. */
+  /** Problems found so far. */
   problems: readonly string[]
-  /** Responses that were compared. */
+  /** Returns the number of compared responses. */
   count(): number
-  /** Throws what was found, all of it. */
+  /** Throws if there are problems. */
   check(): void
 }
 
 /**
- * Compares every response of the app, errors too, with its own /openapi.json; closing the app throws when one
- * differed. Call it before the routes are added. Responses of the HTTP parser do not pass here.
+ * Compares every response of the app, including errors, with its own /openapi.json. Closing the app throws if one
+ * differed. Call it before adding routes. Responses of the HTTP parser are not compared.
  */
 export function validateResponses(app: FastifyInstance): Described {
   const problems: string[] = []
@@ -40,7 +40,7 @@ export function validateResponses(app: FastifyInstance): Described {
   return { problems, count: () => compared, check }
 }
 
-/** fetch that throws when a response differs from what the server's /openapi.json says. */
+/** Returns a fetch that throws if a response differs from the server's /openapi.json. */
 export async function validatingFetch(baseUrl: string): Promise<typeof fetch> {
   const document = await fetch(`${baseUrl}/openapi.json`)
   const description = createDescription(await document.json())

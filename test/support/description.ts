@@ -15,25 +15,25 @@ const documentSchema = z.looseObject({
   components: z.looseObject({ headers: z.record(z.string(), header) }),
 })
 
-/** One response as somebody saw it. */
+/** Response to compare with the API description. */
 export interface Seen {
   method: string
-  /** Of the document, as `/v1/sessions/{sessionId}`, or the path of a URL. */
+  /** Path in the description, such as `/v1/sessions/{sessionId}`, or path of a URL. */
   path: string
   status: number
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   headers: Readonly<Record<string, unknown>>
-  /** null where the response has none, or where it was not kept. */
+  /** null if the response has no body, or it was not recorded. */
   body: string | null
 }
 
-/** Refused before any operation is known: no operation can list them. */
+/** Errors before routing, which no operation can list. */
 const beforeRouting = ['request.malformed', 'request.timeout', 'request.headers_too_large']
 const errorEnvelope = ['components', 'schemas', 'ApiErrorEnvelope']
 
 const compiled = new Map<string, Description>()
 
-/** Compares responses with an OpenAPI 3.1 document. The apps of many tests have the same: it is compiled once. */
+/** Compares responses with an OpenAPI 3.1 document. Compiles equal documents once. */
 export function createDescription(given: unknown): Description {
   const text = JSON.stringify(given)
   const known = compiled.get(text) ?? compile(given)
@@ -89,7 +89,7 @@ function compile(given: unknown) {
   }
 
   return {
-    /** What differs from the description, in words; empty = nothing. */
+    /** Returns the differences from the description. */
     problemsOf(seen: Seen): string[] {
       const { method, path, status } = seen
       const code = errorCodeOf(seen)
@@ -116,13 +116,13 @@ function compile(given: unknown) {
 export type Description = ReturnType<typeof compile>
 type Validate = (pointer: string[], value: unknown) => string[]
 
-/** Pages and preflights are not described; a failure is an envelope all the same. */
+/** Checks responses without an operation. Only failures, which have an envelope, are described. */
 function unroutedProblems({ status, body, method }: Seen, validate: Validate): string[] {
   if (status < 400 || body === null || method === 'HEAD') return []
   return validate(errorEnvelope, parse(body))
 }
 
-/** Validates by the schemas inside of a document, whose references lead through the whole of it. */
+/** Creates a validator for schemas within a document, with references to its other parts. */
 function createValidator(document: unknown): Validate {
   const ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false, allErrors: true })
   addFormats.default(ajv)

@@ -30,11 +30,11 @@ export const createTestClient = (
     ...options,
   })
 
-/** Returns the answer without when keys were last used, which no event says. */
+/** Returns the response without the times of last use, which are in no event. */
 export const withoutUse = <T>(answer: T): T =>
   JSON.parse(JSON.stringify(answer, (name, value) => (name === 'last_used_at' ? undefined : value)))
 
-/** Returns the visitor of the session, once it is readable. */
+/** Waits for the session to be readable and returns its visitor. */
 export async function visitorOf(
   cluster: Pick<Cluster, 'read'>,
   { sessionId }: Pick<Visit, 'sessionId'>,
@@ -52,17 +52,17 @@ export async function visitorOf(
 }
 
 interface VisitOptions {
-  /** What the browser kept of an earlier visit. */
+  /** Continuity id that the browser stored at an earlier visit. */
   continuity?: string | undefined
-  /** Where the request comes from, as a trusted proxy says. */
+  /** Client address, as sent by a trusted proxy. */
   address?: string
-  /** The page's address. */
+  /** URL of the page. */
   url?: string
-  /** What its user agent ends with. */
+  /** Suffix of the user agent. */
   agent?: string
 }
 
-/** One session of this device, up to its result. */
+/** Opens a session of the device and waits for its result. */
 export async function visitAs(
   reader: Reader,
   device: number,
@@ -97,7 +97,7 @@ export function clientAs(
   }
 }
 
-/** Machines of one kind that no two have in common: graphics, fonts, sound, screen. */
+/** Returns a snapshot with unique graphics, fonts, audio and screen. */
 function snapshotOf(device: number) {
   const own = (what: string) => `${what}-${device}`
   const { snapshot } = desktopSafari

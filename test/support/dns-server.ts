@@ -12,20 +12,20 @@ import {
 } from 'dns-packet'
 
 export interface DnsQuestion {
-  /** Lower case. */
+  /** Lower-case name. */
   name: string
   type: string
-  /** How often the same name and type was asked before. */
+  /** Number of earlier queries for the same name and type. */
   before: number
 }
 
-/** silent: no answer ever comes. */
+/** silent: never responds. */
 export type DnsReply = Answer[] | 'NXDOMAIN' | 'SERVFAIL' | 'silent'
 
 export interface DnsServer {
-  /** For the client's `dnsServers`. */
+  /** Address for the client's `dnsServers`. */
   address: string
-  /** `A name`, in the order they came. */
+  /** Received questions in order, such as `A name`. */
   questions: string[]
   close(): Promise<void>
 }
@@ -33,7 +33,7 @@ export interface DnsServer {
 const rcodes = { NXDOMAIN: 3, SERVFAIL: 2 }
 const largestUdpBytes = 512
 
-/** A real DNS server on 127.0.0.1, UDP and TCP, whose answers are made up for each question. */
+/** Starts a DNS server on 127.0.0.1, UDP and TCP, with a function that answers each question. */
 export async function startDnsServer(
   replyTo: (question: DnsQuestion) => DnsReply,
 ): Promise<DnsServer> {
@@ -96,7 +96,7 @@ export async function startDnsServer(
   }
 }
 
-/** Records of the addresses that fit the question's type. */
+/** Returns records of the addresses that match the question's type. */
 export function addressRecords({ name, type }: DnsQuestion, addresses: string[]): Answer[] {
   return addresses.flatMap((data): Answer[] => {
     if (type === 'A' && !data.includes(':')) return [{ name, type, ttl: 0, data }]

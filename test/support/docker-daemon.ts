@@ -8,8 +8,8 @@ import { CannotBe } from './needs/cannot-be.ts'
 import { runFolderPrefix } from './sweep.ts'
 
 /**
- * A Docker daemon for this run, for where none answers and this is root. It leaves the machine's network and firewall
- * as they are. Containers have no network but that of builds, which is the host's.
+ * Starts a Docker daemon for the test run. Requires root. It does not change the machine's network or firewall; only
+ * builds have a network, that of the host.
  */
 export async function startDockerDaemon(): Promise<() => Promise<void>> {
   if (process.getuid?.() !== 0)
@@ -34,13 +34,13 @@ export async function startDockerDaemon(): Promise<() => Promise<void>> {
   if (await becomesReady(daemon)) return stop
   delete process.env.TEST_DOCKER_HOST
   await stop()
-  // A kernel without what containers need, mostly.
+  // Usually a kernel without support for containers.
   throw new CannotBe(`dockerd does not run here: ${lines.at(-1) ?? 'it says nothing'}`)
 }
 
 const startTimeoutMs = 60_000
 
-/** Whether it answers, rather than ends. */
+/** Waits until the daemon responds. Returns false if it exits or times out. */
 async function becomesReady(daemon: ChildProcess): Promise<boolean> {
   const last = performance.now() + startTimeoutMs
   while (daemon.exitCode === null && performance.now() < last) {

@@ -8,12 +8,12 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const maxBuffer = 64 * 1024 * 1024
 
-/** Runs docker; resolves with its standard output, trimmed. */
+/** Runs docker. Resolves with its trimmed standard output. */
 export type Docker = (...args: string[]) => Promise<string>
 
 /**
- * The first docker of PATH that has a daemon and can build with BuildKit: those from 23 on need the plugin buildx. The
- * daemon is the machine's, or one that this run has started. undefined where there is none.
+ * Finds the first docker in PATH with a daemon and BuildKit, which needs the plugin buildx since version 23. The daemon
+ * is the machine's, or one started by this test run.
  */
 export async function findDocker(): Promise<Docker | undefined> {
   for (const folder of (process.env.PATH ?? '').split(':')) {
@@ -23,7 +23,7 @@ export async function findDocker(): Promise<Docker | undefined> {
   return undefined
 }
 
-/** The same, where a test has said that it needs it. */
+/** Returns the same, for a test that declared the need. */
 export async function requireDocker(): Promise<Docker> {
   const docker = await findDocker()
   if (!docker) throw new Error('This needs a docker that has a daemon and builds with BuildKit')
@@ -35,7 +35,7 @@ const environment = (): NodeJS.ProcessEnv => {
   return { ...process.env, DOCKER_BUILDKIT: '1', ...(host && { DOCKER_HOST: host }) }
 }
 
-/** What a build needs to reach registries: containers of the run's own daemon have no other network. */
+/** Options with which a build can reach registries. Containers of the test run's daemon have no other network. */
 export const buildNetwork = (): string[] =>
   process.env.TEST_DOCKER_HOST ? ['--network', 'host'] : []
 
@@ -45,7 +45,7 @@ function dockerAt(file: string): Docker {
 
 async function canBuild(file: string): Promise<boolean> {
   const env = environment()
-  // Of the server as well, so that it fails where none answers.
+  // Asks for the server's version, too, so that the command fails without a server.
   const asked = run(file, ['version', '--format', '{{.Client.Version}} {{.Server.Version}}'], {
     env,
     timeout: 5000,
@@ -65,15 +65,15 @@ const succeeds = (file: string, args: string[]): Promise<boolean> =>
   )
 
 /**
- * Sees to the images that a Dockerfile starts from. What is not here and cannot be pulled is made of Debian's packages,
- * and of the Node that runs this and the npm of this machine. Returns what was made, which the caller removes.
+ * Provides the base images of a Dockerfile. Images that cannot be pulled are built from Debian packages, the Node that
+ * runs this, and this machine's npm. Returns the built images, which the caller removes.
  */
 export async function provideBases(docker: Docker, names: string[]): Promise<string[]> {
   const made: string[] = []
   const systems = new Map<string, string>()
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-base-'))
   try {
-    // Node is added to a system, so what has none comes first.
+    // Images without Node come first, because Node is added to them.
     for (const name of names.toSorted(
       (one, other) => Number(hasNode(one)) - Number(hasNode(other)),
     )) {
@@ -132,7 +132,7 @@ async function addNode(folder: string): Promise<void> {
     recursive: true,
   })
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', path.join(local, 'bin/npm'))
-  // Node's own images have the library, and Debian's do not.
+  // Unlike Node's images, Debian's lack the library.
   const { stdout: libraries } = await run('ldd', [process.execPath])
   const [, atomic] = /libatomic\.so\.1 => \/(?:usr\/)?(\S+)/.exec(libraries) ?? []
   if (atomic)

@@ -13,13 +13,13 @@ const run = promisify(execFile)
 export interface Language {
   name: string
   file: string
-  /** What runs it. */
+  /** Needs for running the receiver. */
   needing: Needing
-  /** The command that runs the file; compiles it first where that is needed. */
+  /** Compiles the file if needed, and returns the command that runs it. */
   prepare(file: string): Promise<string[]>
 }
 
-/** The languages of the receivers in docs/examples/; `python` is what the Python one needs. */
+/** Returns the languages of the receivers in docs/examples/. `python`: needs of the Python one. */
 export function receiverLanguages({ python = needs('python') } = {}): Language[] {
   return [
     {
@@ -54,7 +54,9 @@ export interface Sent {
 
 export interface Receiver {
   post(sent: Sent): Promise<{ status: number; body: string }>
-  /** The status of a POST with these headers, of whose body so many bytes come; undefined = closed before it was read. */
+  /**
+   * The status of a POST with these headers, of whose body so many bytes come; undefined = closed before it was read.
+   */
   postBytes(headers: Record<string, string>, count: number): Promise<number | undefined>
   output(): string
   stop(): Promise<void>
@@ -84,7 +86,7 @@ export async function startReceiver(
     )
     socket.write(`POST /hooks HTTP/1.1\r\n${all.join('')}\r\n`)
     socket.write(Buffer.alloc(count, '0'))
-    // Whoever closes with bytes unread may reset the connection, so that its answer is lost.
+    // A server that closes with unread bytes may reset the connection, so the response can be lost.
     const answer = await once(socket, 'data').catch(() => undefined)
     socket.destroy()
     return answer && Number(String(answer[0]).split(' ')[1])

@@ -8,12 +8,12 @@ const run = promisify(execFile)
 export const pythonWithDuckDb = async (): Promise<string> =>
   path.join(await pythonPrograms('python-duckdb', ['duckdb==1.4.2']), 'python')
 
-// A slow query shows its progress where its rows go.
+// Disables the progress bar, which slow queries print to standard output.
 const program = `import duckdb, json, sys
 duckdb.sql('set enable_progress_bar = false')
 print(json.dumps(duckdb.sql(sys.argv[1]).fetchall(), default=str))`
 
-/** The rows that a query gives, each as an array. */
+/** Runs a query and returns its rows as arrays. */
 export async function duckDb<Row extends unknown[]>(sql: string): Promise<Row[]> {
   const { stdout } = await run(await pythonWithDuckDb(), ['-c', program, sql], { maxBuffer: 1e9 })
   return JSON.parse(stdout)

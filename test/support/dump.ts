@@ -7,11 +7,13 @@ import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Place } from './secret-scan.ts'
 
-// Postgres's text form of every value; of bytea that is hex.
+// Keeps values in Postgres's text format, which is hex for bytea.
 const asText = { getTypeParser: () => (value: string) => value }
 const byteaOid = 17
 
-/** Every column of every table of every schema, as text; of bytea each value as its bytes, and what it holds deflated. */
+/**
+ * Every column of every table of every schema, as text; of bytea each value as its bytes, and what it holds deflated.
+ */
 export async function dumpDatabase(url: string): Promise<Place[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -44,7 +46,7 @@ async function dumpTable(client: pg.Client, table: string): Promise<Place[]> {
   })
 }
 
-/** What connections last asked: a value written into a statement rather than bound to it would show. */
+/** Returns the last statement of each connection, which shows values that were not bound as parameters. */
 async function statements(client: pg.Client): Promise<Place> {
   const { rows } = await client.query<{ query: string | null }>(
     'select query from pg_stat_activity',
@@ -57,7 +59,7 @@ async function statements(client: pg.Client): Promise<Place> {
 
 const codec = createCodec()
 
-/** What can be unpacked from a value: the deflated fields of an event, or the value itself when it is compressed. */
+/** Returns the value with its decompressed parts: deflated fields of an event, or the value if it is compressed. */
 function inside({ name, bytes }: Place): Place[] {
   const parts = [bytes, ...bytesOfEvent(bytes)]
   return parts.flatMap((part) =>
@@ -71,8 +73,8 @@ function inside({ name, bytes }: Place): Place[] {
   )
 }
 
-// By the first bytes of each form (RFC 1952 and RFC 1950), because each unpacker that fails throws an error, and most
-// do. Deflated data without a header may begin with any byte.
+// Selects by the first bytes (RFC 1952 and RFC 1950), because failing decompressors throw, which is slow. Raw deflated
+// data can start with any byte.
 function unpackersFor(bytes: Buffer): ((bytes: Buffer) => Buffer)[] {
   const [first = 0, second = 0] = bytes
   const isZlib = (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0
@@ -83,7 +85,7 @@ function unpackersFor(bytes: Buffer): ((bytes: Buffer) => Buffer)[] {
   ]
 }
 
-/** The binary fields of an event in the log; none of anything else. */
+/** Returns the binary fields of an event; none for other values. */
 export function bytesOfEvent(value: Buffer): Buffer[] {
   try {
     return Object.values(codec.decode(value).data).filter((field) => Buffer.isBuffer(field))
@@ -92,7 +94,7 @@ export function bytesOfEvent(value: Buffer): Buffer[] {
   }
 }
 
-/** Every record of every topic with the prefix: key, value and headers, and what the value holds deflated. */
+/** Returns all records of topics with the prefix: key, value, headers, and decompressed parts of the value. */
 export async function dumpTopics({
   brokers,
   prefix,
@@ -149,13 +151,13 @@ function recordPlaces(topic: string, { key, value, headers = {} }: RawRecord): P
   ]
 }
 
-/** Where the WAL ends now; what was written so far is in its files, also of commits that did not wait for it. */
+/** Returns the end of the WAL, after switching files so that all earlier writes are in them. */
 export async function walPosition(db: Db): Promise<string> {
   const { rows } = await db.query<{ lsn: string }>('select pg_switch_wal() as lsn')
   return rows[0]?.lsn ?? ''
 }
 
-/** What the files of the WAL have got since a position of `walPosition`. */
+/** Returns the contents of the WAL files since a result of `walPosition`. */
 export async function dumpWal(db: Db, since: string): Promise<Place[]> {
   const until = await walPosition(db)
   const { rows } = await db.query<FileRow>(
@@ -171,10 +173,10 @@ export async function dumpWal(db: Db, since: string): Promise<Place[]> {
   })
 }
 
-/** The files of the database, with all that is in Postgres's memory written to them. */
+/** Returns the files of the database after writing Postgres's memory to them. */
 export async function dumpDatabaseFiles(db: Db): Promise<Place[]> {
   const name = `flush_${randomBytes(6).toString('hex')}`
-  // A checkpoint passes over what is not logged, but for the one before a copy of files.
+  // Checkpoints skip unlogged tables, except for one before a file copy.
   await db.query(`create database ${name} template template0 strategy file_copy`)
   await db.query(`drop database ${name}`)
   const { rows } = await db.query<FileRow>(
@@ -192,7 +194,7 @@ interface FileRow {
 
 const walPage = { bytes: 8192, header: 24, firstHeader: 40 }
 
-/** A record that goes over the end of a page of the WAL is cut by the next one's header (access/xlog_internal.h). */
+/** Removes headers of WAL pages, which split records at page boundaries (access/xlog_internal.h). */
 export function withoutPageHeaders(wal: Buffer): Buffer {
   const pages: Buffer[] = []
   for (let at = 0; at < wal.length; at += walPage.bytes)

@@ -1,6 +1,6 @@
 import type { Batch, ConsumeOptions, ResumePosition } from '../../infra/log/port.ts'
 
-/** A handler that looks at the partitions one after the other; where it says nothing, they go on. */
+/** Returns a handler that calls `work` for each partition's batch. If it returns a position, reading resumes there. */
 export function eachBatch(work: (batch: Batch) => unknown): ConsumeOptions['handle'] {
   return async (batches) => {
     const readOn: ResumePosition[] = []

@@ -20,7 +20,7 @@ export interface EdgeOptions {
   appUrl: string
 }
 
-/** What the program behind an edge saw. */
+/** Request as received by the program behind an edge. */
 export interface SeenBehind {
   verdict: string | null
   method: string
@@ -30,12 +30,12 @@ export interface SeenBehind {
 
 interface SentThere {
   headers: Record<string, string>
-  /** Given = POST. */
+  /** Body of a POST; without it, sends a GET. */
   body?: string
 }
 
 export interface Edge {
-  /** Sends a request as a client from outside, and resolves with what the program behind answers. */
+  /** Sends a request like an external client. Resolves with the response of the program behind the edge. */
   send(path: string, sent: SentThere): Promise<SeenBehind>
   output(): string
   stop(): Promise<void>
@@ -51,14 +51,14 @@ interface Setting {
 interface Prepared {
   command: string[]
   env?: NodeJS.ProcessEnv
-  /** What the network in front of the edge adds to each request. */
+  /** Headers that the network in front of the edge adds to each request. */
   headers?: Record<string, string>
 }
 
-/** Writes what the edge needs into its folder. */
+/** Writes the edge's files into its folder. */
 type Prepare = (options: EdgeOptions, setting: Setting) => Promise<Prepared>
 
-/** Edges that run the recipes of docs/guide/requests.md as they stand there, but for addresses and files. */
+/** Edges that run the recipes of docs/guide/requests.md, with replaced addresses and file names. */
 export const edges = {
   Express: startsWith(prepareExpress),
   'a Worker': startsWith(prepareWorker),

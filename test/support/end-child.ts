@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Resolves once it is gone; at once where it has ended before, or never began. */
+/** Resolves when the child has exited; immediately if it has exited already or never started. */
 export async function endChild(
   child: ChildProcess,
   signal: NodeJS.Signals = 'SIGTERM',

@@ -1,7 +1,7 @@
 import { vi } from 'vitest'
 import type { EventLog, Topic } from '../../infra/log/port.ts'
 
-/** Resolves when the log was asked so many times where the topic ends, as every decision does before it reads. */
+/** Resolves when the log was asked this many times for the end of the topic, as every decision does before it reads. */
 export function endsAsked(log: EventLog, { topic, times = 1 }: { topic: Topic; times?: number }) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const ends = log.endPositions

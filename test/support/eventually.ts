@@ -5,10 +5,10 @@ export interface EventuallyOptions {
   intervalMs?: number
 }
 
-// Long, because a slow machine is no failure: only what is broken waits for it.
+// Long, because a slow machine is not a failure. Only broken tests wait this long.
 const defaultTimeoutMs = 30_000
 
-/** Retries `check` until it passes and returns what it returned; throws its last error when the time is up. */
+/** Retries `check` until it passes and returns its result. Throws its last error after the timeout. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   { timeoutMs = defaultTimeoutMs, intervalMs = 20 }: EventuallyOptions = {},

@@ -10,8 +10,8 @@ export interface TestKafka {
 }
 
 /**
- * The Kafka that tests use: KAFKA_BROKERS, else a container, else jars by Maven with its data in `folder`. One
- * started here may still be starting when this resolves (see kafkaIsUp). It is there, as the need `kafka` was met.
+ * Returns the Kafka for tests: KAFKA_BROKERS, else a container, else jars from Maven with data in `folder`. It may
+ * still be starting (see `kafkaIsUp`).
  */
 export async function findKafka(folder: string): Promise<TestKafka> {
   const given = process.env.KAFKA_BROKERS
@@ -25,7 +25,7 @@ export async function findKafka(folder: string): Promise<TestKafka> {
   return starting(port, (signal) => startKafkaBroker({ port, folder, logger, signal }))
 }
 
-/** testcontainers takes seconds to load, so the daemon is asked here. */
+/** Asks the daemon directly, because testcontainers takes seconds to load. */
 export const hasContainers = (): Promise<boolean> =>
   promisify(execFile)('docker', ['version', '--format', '{{.Server.Version}}'], {
     timeout: 5000,

@@ -2,8 +2,8 @@ import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 import { findProgram } from './needs/programs.ts'
 
 /**
- * Headless Firefox on a profile of its own, driven by puppeteer over WebDriver BiDi: playwright's Firefox is one that
- * it builds itself and downloads, and it cannot drive the one of Debian. Close it when done.
+ * Opens headless Firefox on a fresh profile, driven by Puppeteer over WebDriver BiDi, because Playwright can only drive
+ * its own build. Close it when done.
  */
 export async function openFirefox(): Promise<Browser> {
   const file = findProgram('firefox-esr')
@@ -17,8 +17,7 @@ export async function openFirefox(): Promise<Browser> {
 }
 
 /**
- * Opens the address and waits until all of it is there. Puppeteer's `goto` for Firefox now and then waits for ever, when the
- * page was loaded long ago.
+ * Opens the URL and waits until the page has loaded. Puppeteer's `goto` for Firefox sometimes never resolves.
  */
 export async function goTo(page: Page, url: string): Promise<void> {
   await page.evaluate(`window.isLeft = true; location.href = ${JSON.stringify(url)}`)

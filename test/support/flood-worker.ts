@@ -6,11 +6,11 @@ import { type Visits, visit } from '../../bench/open-loop.ts'
 import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 import type { FloodOptions, FloodReport } from './flood.ts'
 
-// A thread of its own begins the sessions, so that what it is late by is neither another one's nor its parent's.
+// A separate thread starts the sessions, so that other threads do not delay it.
 
 const { seed, first, ...target }: FloodOptions = workerData
 const seen: Visits = { answers: [], handOffs: [], neverOpened: 0, unfinished: 0 }
-// Each new visitor comes over a connection of its own, as far as no other one is free.
+// A new visitor gets a new connection unless one is idle.
 const connections = connect(target.baseUrl, 4096)
 const lag = monitorEventLoopDelay({ resolution: 10 })
 let begun = 0
@@ -22,7 +22,7 @@ parentPort?.on('message', (told: number | null) => {
   else perSecond = told
 })
 
-/** As the bench's open loop, at a rate that changes while it runs. */
+/** Runs an open loop like the bench, at a changeable rate. */
 async function begin(): Promise<void> {
   const visits: Promise<void>[] = []
   let [due, last] = [0, performance.now()]

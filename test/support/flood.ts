@@ -5,22 +5,22 @@ import type { Target } from '../../bench/prepare.ts'
 
 export interface FloodOptions extends Target {
   seed: string
-  /** Index of the first of its sessions: no two floods of one seed begin the same. */
+  /** Index of the first session. Floods with the same seed need different ones. */
   first: number
 }
 
 export interface FloodReport extends Omit<Visits, 'handOffs'> {
   begun: number
-  /** The longest that the thread was late itself, which is no fault of the server's. */
+  /** Maximum delay caused by the thread itself rather than the server. */
   lagMs: number
 }
 
-/** Whole sessions of one organization, begun at a rate whatever is answered. */
+/** Complete sessions of an organization, started at a rate regardless of responses. */
 export interface Flood {
-  /** What became of them until now. */
+  /** Outcomes of the sessions so far. */
   report: FloodReport
   setRate(perSecond: number): void
-  /** Begins no more, and waits for those that were begun. */
+  /** Starts no more sessions, and waits for those in flight. */
   end(): Promise<void>
 }
 

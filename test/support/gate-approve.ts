@@ -4,14 +4,14 @@ import { eventually } from './eventually.ts'
 import { consentProof, type ProofOptions } from './gate-proof.ts'
 
 interface GateRequest {
-  /** Default: POST with a body, GET without one. */
+  /** Default: POST with a body, otherwise GET. */
   method?: 'GET' | 'POST' | undefined
   token?: string | undefined
   body?: object | undefined
   headers?: Record<string, string>
 }
 
-/** Sends a request to a path below /v1/gate of a server. */
+/** Sends a request to a path below /v1/gate. */
 export async function askGate(
   baseUrl: string,
   path: string,
@@ -38,7 +38,7 @@ interface Signup {
   claim?: 'supported'
 }
 
-/** Opens a signup as an agent does, with delivery keys of its own. */
+/** Opens a signup like an agent, with new delivery keys. */
 export async function requestSignup(
   baseUrl: string,
   { service_id = 'tidegate', account_name = 'Robin', ...members }: Signup = {},
@@ -53,13 +53,13 @@ export async function requestSignup(
 
 interface Approval extends Pick<ProofOptions, 'baseUrl' | 'headers' | 'simulationKey'> {
   gateSessionId: string
-  /** A script has to name the account, and a person need not. */
+  /** Required for approvals by a script. */
   account_name?: string
-  /** Default: asks again while the service or the read models take time. */
+  /** Default: false, which retries while the service or the read models are busy. */
   asksOnce?: boolean
 }
 
-/** Approves a signup or login as its consent page does. */
+/** Approves a signup or login like its consent page. */
 export async function approveOverHttp({ account_name, asksOnce = false, ...options }: Approval) {
   const { baseUrl, gateSessionId, headers = {} } = options
   const session = `sessions/${gateSessionId}`
@@ -80,7 +80,7 @@ export async function approveOverHttp({ account_name, asksOnce = false, ...optio
   return { ...answer, proofSession: proof.sessionId }
 }
 
-/** Approves a signup or login as a person does on a server of `tidegate dev`. Resolves with the status of the answer. */
+/** Approves a signup or login like a person on a server of `tidegate dev`. Resolves with the response status. */
 export async function approveAsPerson(
   { baseUrl, dataDir }: { baseUrl: string; dataDir: string },
   gateSessionId: string,

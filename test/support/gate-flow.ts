@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { asId, type Clock, type GateSessionId, randomId } from '../../infra/ids.ts'
-import type { PostOptions, PostOutcome } from '../../infra/safe-http/client.ts'
+import type { PostOptions, RequestOutcome } from '../../infra/safe-http/client.ts'
 import {
   type DeliveryKeys,
   generateDeliveryKeys,
@@ -26,17 +26,17 @@ export interface OpenedSession {
   keys: DeliveryKeys
 }
 
-/** A signup that was approved and whose credentials wait. */
+/** Approved signup whose credentials can be fetched. */
 export interface ApprovedSignup extends OpenedSession {
   gateAccountId: string
   ackToken: string
-  /** Where the service has a dashboard. */
+  /** Set if the service has a dashboard. */
   agentToken: string | undefined
 }
 
 export interface ProofChanges {
   verdict?: 'human' | 'bot' | 'inconclusive'
-  /** Of another Gate session's page. */
+  /** Uses the page of another Gate session. */
   of?: string
   /** Milliseconds. */
   age?: number
@@ -45,13 +45,13 @@ export interface ProofChanges {
 
 let requests = 0
 
-/** An address that nobody else has: some limits are by address. */
+/** Returns an unused IP address, because some rate limits are per address. */
 export function freshAddress(): string {
   requests++
   return `10.${(requests >> 16) & 255}.${(requests >> 8) & 255}.${requests & 255}`
 }
 
-/** The claims of a sealed token: a person used the session's page, and asks with this approve token. */
+/** Returns the claims of a sealed token that binds a person's use of the page to the approve token. */
 export function proofOf(
   { publicUrl, id, token, now }: { publicUrl: string; id: string; token: string; now: number },
   { verdict = 'human', of = id, age = 1000, handOff }: ProofChanges = {},
@@ -81,7 +81,7 @@ interface Sent {
   ip?: string
 }
 
-/** The steps of signups and logins, by HTTP, with proofs as a person's consent page makes them. */
+/** Steps of signups and logins over HTTP, with proofs like those of a person's consent page. */
 export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions) {
   async function send(path: string, { method = 'POST', token, body, ip = freshAddress() }: Sent) {
     const response = await app.inject({
@@ -114,7 +114,7 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
   const approveToken = async (id: string): Promise<string> =>
     (await send(`sessions/${id}/consent`, { method: 'GET' })).approve_token
 
-  /** What the consent page of the session gets from scoring. */
+  /** Returns the sealed proof that the session's consent page gets from scoring. */
   async function proof(id: string, token: string, changes?: ProofChanges) {
     const payload = proofOf({ publicUrl, id, token, now: clock() }, changes)
     return sealToken({
@@ -124,7 +124,7 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     })
   }
 
-  /** What the page posts when a person approves. */
+  /** Returns the body that the page posts when a person approves. */
   async function approval(id: string, changes?: ProofChanges) {
     const approve_token = await approveToken(id)
     return { approve_token, sealed_token: await proof(id, approve_token, changes) }
@@ -159,14 +159,16 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     approve,
     signUp,
     openLogin,
-    /** The one-time code of a login that a person approved. */
+    /** Returns the one-time code of a login that a person approved. */
     loginCode: async (serviceId: string, agentToken: string): Promise<string> =>
       (await approve(await openLogin(serviceId, agentToken))).code,
   }
 }
 
-/** A service that makes an account by the id that it is sent, in place of a client that would send it. */
-export async function answeringService({ body }: Pick<PostOptions, 'body'>): Promise<PostOutcome> {
+/** Responds like a service that creates an account, in place of a client that sends the request. */
+export async function answeringService({
+  body,
+}: Pick<PostOptions, 'body'>): Promise<RequestOutcome> {
   const { gate_account_id, delivery } = JSON.parse(body).data
   const outputs = { ACME_API_KEY: `key of ${gate_account_id}` }
   const sealed = sealEnvelope({ version: 1, outputs }, { delivery, random: randomBytes })

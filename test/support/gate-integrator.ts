@@ -5,7 +5,7 @@ import type { Behaviour } from './webhook-behaviours.ts'
 import { type Incoming, startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts'
 
 export interface Integrator extends WebhookReceiver {
-  /** Accounts that it made, by Gate session: one each, however often it was asked. */
+  /** Created accounts by Gate session, one for each, however often it was requested. */
   accounts: ReadonlyMap<string, { gateAccountId: string; asked: number }>
 }
 
@@ -17,14 +17,14 @@ const approvalSchema = z.object({
   }),
 })
 
-/** How a request about a Gate session is answered; `signUp` is how it should be. */
+/** Chooses the response to a request about a Gate session. `signUp` is the correct one. */
 export type Choose = (gateSessionId: string, signUp: Behaviour) => Behaviour
 
 interface IntegratorOptions {
   choose?: Choose
 }
 
-/** A service that makes an account for each approval it is told of, and seals its credentials. */
+/** Starts a service that creates an account for each approval and encrypts the credentials. */
 export async function startIntegrator({
   choose = (_id, signUp) => signUp,
 }: IntegratorOptions = {}): Promise<Integrator> {
@@ -53,6 +53,6 @@ export async function startIntegrator({
   return { ...receiver, accounts }
 }
 
-/** Which Gate session the approval in the body is about. */
+/** Returns the Gate session of the approval in the body. */
 export const sessionIdOf = (body: string): string =>
   approvalSchema.parse(JSON.parse(body)).data.gate_session_id

@@ -8,32 +8,32 @@ import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, type SessionPlan } from '../../services/cli/simulate/generate/plan.ts'
 
 export interface ProofOptions {
-  /** Where the server listens. */
+  /** URL of the server. */
   baseUrl: string
-  /** What it calls itself; default: the same. Servers that share a database need one PUBLIC_URL. */
+  /** PUBLIC_URL of the server, which is the same for servers that share a database. Default: `baseUrl`. */
   publicUrl?: string
   gateSessionId: string
-  /** The one that it is a proof for; default: none. */
+  /** Approve token to bind the proof to. Default: none. */
   approveToken?: string
-  /** Of the consent page; default: the one that the page has. */
+  /** Publishable key of the consent page. Default: read from the page. */
   publishableKey?: string
-  /** The same seed is the same person. */
+  /** The same seed makes the same person. */
   seed?: string
-  /** Of a server that `tidegate dev` started; without it the person is inconclusive at best. */
+  /** Simulation key of a server started by `tidegate dev`. Without it, the person is inconclusive at best. */
   simulationKey?: SimulationKey | undefined
-  /** Sent with each request, beside those of the person's browser. */
+  /** Headers to send in addition to those of the person's browser. */
   headers?: Record<string, string> | undefined
 }
 
 export interface ConsentProof {
   sealedToken: string
-  /** sid_... of the consent page. */
+  /** Session of the consent page (sid_...). */
   sessionId: string
 }
 
 /**
- * What the consent page gets from its own collect session, without a browser: the reference client reports a person's
- * device and movements from the address of the page. It is a script, so that approvals with it need the account's name.
+ * Returns the proof that the consent page gets from its collect session. Uses the reference client instead of a
+ * browser, with a person's device and input. As this is a script, approvals with the proof require the account's name.
  */
 export async function consentProof(options: ProofOptions): Promise<ConsentProof> {
   const {
@@ -65,12 +65,12 @@ export async function consentProof(options: ProofOptions): Promise<ConsentProof>
   })
 }
 
-/** As the SDK makes it of what a hand-off is asked for with. */
+/** Returns the SDK's binding of the text for a hand-off. */
 export function bindingOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Sends what a browser of that page adds by itself. */
+/** Returns a fetch that adds the headers that a browser sends. */
 function fetchWith(headers: Record<string, string>): FetchLike {
   return (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } })
 }
@@ -79,7 +79,7 @@ function person(seed: string): SessionPlan {
   return planSession(seed, 0, { clients: { web: 1, ios: 0, android: 0 }, bots: 0, returning: 0 })
 }
 
-/** The publishable key in the consent page's HTML. */
+/** Returns the publishable key in the consent page's HTML. */
 export async function pageKey(
   baseUrl: string,
   gateSessionId: string,

@@ -12,20 +12,20 @@ import { freshAddress, proofOf } from './gate-flow.ts'
 import { type Choose, startIntegrator } from './gate-integrator.ts'
 import { pageKey } from './gate-proof.ts'
 
-/** An answer as the races count it: `200`, or the status and the code of the refusal. */
+/** Response with its outcome: `200`, or the status and error code. */
 export interface Answer {
   outcome: string
-  /** `data` of a 2xx. */
+  /** `data` of a 2xx response. */
   data: Record<string, unknown>
 }
 
 export interface Ask {
-  /** Which server; default: the first. */
+  /** Index of the server. Default: the first. */
   server?: number
   method?: 'GET' | 'POST'
   token?: string
   body?: object
-  /** Default: one of its own. */
+  /** Default: an unused address. */
   ip?: string
 }
 
@@ -39,11 +39,11 @@ const publicUrl = 'https://gate.example'
 const unknownSession = `gate_${'0'.repeat(26)}`
 
 interface RaceOptions extends Pick<ClusterOptions, 'log' | 'env' | 'processes'> {
-  /** Default: the service does as it should. */
+  /** Default: the service responds correctly. */
   choose?: Choose
 }
 
-/** Two servers behind one address, and a service that agents sign up for. */
+/** Starts two servers with the same public URL, and a service that agents sign up for. */
 export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOptions) {
   const integrator = await startIntegrator(choose ? { choose } : {})
   const cluster = await startCluster({
@@ -57,7 +57,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     },
   })
 
-  /** A request to a path below /v1/gate. */
+  /** Sends a request to a path below /v1/gate. */
   async function ask(
     path: string,
     { server = 0, ip = freshAddress(), method = 'POST', ...request }: Ask = {},
@@ -68,7 +68,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     return { outcome: code ? `${status} ${code}` : String(status), data: data ?? {} }
   }
 
-  /** The `data` of a request that must succeed. */
+  /** Returns the `data` of a request that must succeed. */
   async function get(path: string, request?: Ask) {
     const { outcome, data } = await ask(path, request)
     if (!outcome.startsWith('2')) throw new Error(`${path} answered ${outcome}`)
@@ -86,7 +86,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
   } = {}): Promise<Signup> =>
     requestSignup(cluster.baseUrl, { service_id: serviceId, ...members }, { 'x-forwarded-for': ip })
 
-  // The keys of the page are made for the first one.
+  // The first request creates the keys of the page.
   await pageKey(cluster.baseUrls[0] ?? '', unknownSession)
   const secretHashes = await consentSecrets(cluster)
 
@@ -95,13 +95,13 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     integrator,
     serviceId,
     ask,
-    /** As long as a server takes for next to nothing. */
+    /** Sends a trivial request and waits for the response. */
     async roundTrip(server: number) {
       await (await fetch(`${cluster.baseUrls[server]}/livez`)).text()
     },
     get,
     open,
-    /** The body that a consent page posts when a person approves. */
+    /** Returns the body that a consent page posts when a person approves. */
     async approval(gateSessionId: string) {
       const { approve_token, account_name } = await get(`sessions/${gateSessionId}/consent`, {
         method: 'GET',
@@ -111,7 +111,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
       const sealed_token = sealToken({ payload, secretHashes, random: randomBytes })
       return { approve_token, account_name, sealed_token }
     },
-    /** The tokens that an approved signup delivers, and the credentials of the service. */
+    /** Returns the delivered tokens of an approved signup, and the credentials of the service. */
     async delivered({ id, pollToken, keys }: Signup, server = 0) {
       const polled = await get(`sessions/${id}`, { server, method: 'GET', token: pollToken })
       const { integrator: theirs, gate } = bundleSchema.parse(polled.delivery_bundle)
@@ -120,7 +120,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
       if (more.length > 0) throw new Error('one agent token was expected')
       return { ackToken, agentToken, outputs: openEnvelope(theirs, keys.privateKey).outputs }
     },
-    /** The number of events on the log by type and session: `${type} ${gate session id}`. */
+    /** Returns the number of events by type and session: `${type} ${gate session id}`. */
     async history(): Promise<Map<string, number>> {
       const { code, stdout } = await cluster.cli(['events', '--topic', 'tidegate.gate.v1'])
       if (code !== 0) throw new Error(`tidegate events ended with ${code}`)
@@ -141,7 +141,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
 
 export type RaceWorld = Awaited<ReturnType<typeof openRaceWorld>>
 
-/** Of the server's own organization, whose keys open the proofs. */
+/** Returns the secret keys of the server's own organization, which open the proofs. */
 async function consentSecrets({ settings, pool }: Cluster): Promise<string[]> {
   const keyring = createKeyring(settings.TIDEGATE_MASTER_KEYS ?? '')
   const { rows } = await pool.query<{ id: string }>(

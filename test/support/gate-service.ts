@@ -1,17 +1,17 @@
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { systemService } from '../../services/gate/registry/registered.ts'
+import { systemService } from '../../services/gate/registry/registered-services.ts'
 
 interface Registered {
   serviceId: string
   organizationId: string
   environment?: Environment
-  /** Where it is told of approvals. */
+  /** Webhook endpoint for approvals. */
   endpointId: string
   at?: number
 }
 
-/** A service of an organization is registered. */
+/** Returns the registration of an organization's service. */
 export function serviceRegistered({
   serviceId,
   organizationId,
@@ -32,7 +32,7 @@ export function serviceRegistered({
   }
 }
 
-/** The service is disabled: its endpoint is not needed for it any more. */
+/** Returns the event that disables the service. */
 export function serviceDisabled(serviceId: string, organizationId: string): DomainEvent {
   return {
     type: 'GateServiceDisabled',

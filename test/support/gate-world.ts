@@ -6,11 +6,11 @@ import type { CompleteFields } from '../../services/gate/registry/definition.ts'
 import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
 import { createEndpoint, type EndpointDeps } from '../../services/webhooks/endpoints/commands.ts'
 
-/** An organization that is told of approvals. */
+/** Organization with an endpoint for approvals. */
 export interface GateTenant {
   organizationId: OrganizationId
   environment: Environment
-  /** Of the environment, with all scopes. */
+  /** Secret key of the environment, with all scopes. */
   secretKey: string
   secretKeyId: KeyId
   /** Subscribed to gate.session.approved. */
@@ -18,7 +18,7 @@ export interface GateTenant {
   signingSecret: string
 }
 
-/** One that agents can sign up for. */
+/** Tenant with a service that agents can sign up for. */
 export interface GateOwner extends GateTenant {
   serviceId: string
 }
@@ -28,11 +28,14 @@ interface TenantOptions {
 }
 
 interface OwnerOptions extends TenantOptions {
-  /** Other than those of a plain service. */
+  /** Fields that differ from those of a plain service. */
   fields?: Partial<CompleteFields>
 }
 
-/** An organization with an endpoint for approvals, made by the commands; needs the read models organizations and webhooks. */
+/**
+ * An organization with an endpoint for approvals, made by the commands; needs the read models organizations and
+ * webhooks.
+ */
 export async function gateTenant(
   deps: EndpointDeps,
   { environment = 'live' }: TenantOptions = {},
@@ -50,7 +53,7 @@ export async function gateTenant(
   return { organizationId, environment, secretKey, secretKeyId, endpointId, signingSecret }
 }
 
-/** The same with a discoverable service of its own; needs the read model gate, too. */
+/** Creates a tenant with a discoverable service. Requires the read model `gate`, too. */
 export async function gateOwner(
   deps: EndpointDeps,
   { fields = {}, ...options }: OwnerOptions = {},
@@ -61,7 +64,7 @@ export async function gateOwner(
   return { ...tenant, serviceId }
 }
 
-/** What registers a plain service of the tenant, but for its id. */
+/** Returns the registration of a plain service of the tenant, without the id. */
 export const registration = ({
   organizationId,
   environment,

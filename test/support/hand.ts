@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed repeats (mulberry32). */
+/** Returns a seeded generator of numbers from 0 to 1 (mulberry32). */
 export function createNumbers(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -14,7 +14,7 @@ export interface Point {
   y: number
 }
 
-/** xdotool words that move the pointer as a hand does: a bent path, faster in the middle, a little unsteady. */
+/** Returns xdotool arguments of a human-like pointer movement: curved, faster in the middle, slightly unsteady. */
 export function movePointer(from: Point, to: Point, next: () => number): string[] {
   const steps = 24 + Math.floor(next() * 16)
   const bend = { x: (next() - 0.5) * 160, y: (next() - 0.5) * 160 }
@@ -29,7 +29,7 @@ export function movePointer(from: Point, to: Point, next: () => number): string[
   }).flat()
 }
 
-/** xdotool words that type: keys held for different times, some until the next is down, with uneven pauses. */
+/** Returns xdotool arguments of typing with varying hold times, rollovers and pauses. */
 export function typeText(text: string, next: () => number): string[] {
   const letters = [...text]
   return letters.flatMap((character, i) => {
@@ -43,17 +43,17 @@ export function typeText(text: string, next: () => number): string[] {
   })
 }
 
-/** Every third key is pressed before the last is released, but none twice at once, and none with Shift. */
+/** Returns true if the key is pressed before the last is released: every third, except repeated or shifted ones. */
 function isFluent(before: string, character: string, at: number): boolean {
   return at % 3 === 0 && before !== character && /^[a-z. ]{2}$/.test(before + character)
 }
 
-/** xdotool words that press one key, for example `Tab`. */
+/** Returns xdotool arguments that press a key, for example `Tab`. */
 export function pressKey(name: string, next: () => number): string[] {
   return ['keydown', name, ...pause(50 + next() * 60), 'keyup', name, ...pause(120 + next() * 200)]
 }
 
-/** xdotool words that wait. */
+/** Returns xdotool arguments that wait. */
 export function pause(ms: number): string[] {
   return ['sleep', (ms / 1000).toFixed(3)]
 }

@@ -1,8 +1,8 @@
 import { type Behavior, behaviorSchema } from '../../schemas/observations.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
-import { addBehavior } from '../../services/scoring/session/observed.ts'
+import { addBehavior } from '../../services/scoring/session/observations.ts'
 
-/** What `count` people did with their pointers, keys and fingers, each by themselves. */
+/** Returns the independent input of `count` people. */
 export function peoplesHands(seed: string, count: number): Behavior[] {
   const found: Behavior[] = []
   for (let index = 0; found.length < count; index++) {
@@ -15,10 +15,10 @@ export function peoplesHands(seed: string, count: number): Behavior[] {
   return found
 }
 
-// Counts are whole, and a path is as long as a straight line at least.
+// Counts stay integers, and a path is at least as long as a straight line.
 const measured = /^(duration_ms|interval_|straightness|speed_std|hold_|radius_std|distance|time_)/
 
-/** A copy whose numbers are each changed by at most this share. `next` gives numbers from 0 to 1. */
+/** Returns a copy with each number changed by at most this share. `next` returns numbers from 0 to 1. */
 export function withNoise(behavior: Behavior, noise: number, next: () => number): Behavior {
   const change = (name: string, value: number | null) => {
     if (value === null) return null
@@ -38,14 +38,14 @@ export function withNoise(behavior: Behavior, noise: number, next: () => number)
   )
 }
 
-/** Input of people at a desk that counts as natural. */
+/** Returns input of people at a desk that counts as natural. */
 export function peoplesInput(seed: string, count: number): Behavior[] {
   const isAtDesk = ({ mouse, keyboard }: Behavior) => mouse.moves >= 10 && keyboard.keys >= 8
   const people = peoplesHands(seed, count * 10)
     .filter(isAtDesk)
     .slice(0, count)
   if (people.length < count) throw new Error(`only ${people.length} of ${count} people`)
-  // As a screen of 60 Hz puts the moves of a pointer together.
+  // Coalesces pointer moves like a screen of 60 Hz.
   return people.map(({ mouse, ...rest }) => ({
     ...rest,
     mouse: {
@@ -55,7 +55,7 @@ export function peoplesInput(seed: string, count: number): Behavior[] {
   }))
 }
 
-/** A copy of which this share of the numbers is another. */
+/** Returns a copy with this share of the numbers replaced. */
 export function withSomeChanged(behavior: Behavior, share: number, next: () => number): Behavior {
   return behaviorSchema.parse(
     Object.fromEntries(
@@ -73,7 +73,7 @@ export function withSomeChanged(behavior: Behavior, share: number, next: () => n
   )
 }
 
-/** With as many events as its parts say, so that the numbers contradict each other nowhere. */
+/** Returns the behavior with event counts that match its parts. */
 export const consistent = ({ mouse, keyboard, ...rest }: Behavior): Behavior => ({
   ...rest,
   mouse: { ...mouse, events: mouse.moves + mouse.clicks },

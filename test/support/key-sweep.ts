@@ -12,15 +12,15 @@ const keyPattern =
 const tokenKinds: TokenKind[] = ['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode', 'conlog', 'contok']
 const stems = ['sk_live_', 'sk_test_', ...tokenKinds.map((kind) => `${kind}_`)]
 const hexOf = (text: string) => Buffer.from(text).toString('hex')
-// What every secret key and token begins with, as text and as bytea is shown.
+// Prefixes of secret keys and tokens, as text and as bytea in hex.
 const beginnings = [...stems, ...stems.map(hexOf)]
-/** Of a table larger than this only so many rows are read: a sweep of every test's database has to be cheap. */
+/** In larger tables only a sample of rows is read, because every test's database is swept. */
 const largeTableBytes = 2 * 1024 * 1024
 const sampledRows = 1000
 
 /**
- * How many well-formed secret keys and tokens the text holds, as they are or in hex. Made-up ones fail their
- * checksum; poll tokens have none.
+ * Counts well-formed secret keys and tokens in the text, plain or in hex. Invented ones fail their checksum; poll
+ * tokens have none.
  */
 export function secretKeysIn(text: string): number {
   const inHex = new RegExp(`(?:${stems.map(hexOf).join('|')})(?:[0-9a-f]{2}){26,40}`, 'g')
@@ -34,13 +34,13 @@ export function secretKeysIn(text: string): number {
 const isSecret = (text: string): boolean =>
   parseApiKey(text)?.type === 'secret' || tokenKinds.some((kind) => isToken(kind, text))
 
-/** Throws, without repeating the key, when the text holds a secret key. */
+/** Throws if the text contains a secret key, without repeating it. */
 export function refuseSecretKeys(place: string, text: string): void {
   const found = secretKeysIn(text)
   if (found > 0) throw new Error(`${found} secret keys are in ${place}`)
 }
 
-/** Throws when the database of an installation, where it can be reached, holds a secret key. */
+/** Throws if the database of an installation contains a secret key. Ignores an unreachable database. */
 export async function sweepInstallation(dataDir: string): Promise<void> {
   const url = await readFile(path.join(dataDir, 'database-url'), 'utf8').catch(() => '')
   if (url === '') return
@@ -49,7 +49,7 @@ export async function sweepInstallation(dataDir: string): Promise<void> {
   })
 }
 
-/** Throws when a record of any topic with the prefix holds a secret key, deflated ones too. */
+/** Throws if a record of a topic with the prefix contains a secret key, even deflated. */
 export async function sweepTopics(topics: { brokers: string; prefix: string }): Promise<void> {
   for (const { name, bytes } of await dumpTopics(topics))
     refuseSecretKeys(name, bytes.toString('latin1'))
@@ -60,7 +60,10 @@ interface TestDatabaseRow {
   file: string
 }
 
-/** Throws when a database that a test made on this server holds a secret key, and says where and which test file's it is. */
+/**
+ * Throws when a database that a test made on this server holds a secret key, and says where and which test file's it
+ * is.
+ */
 export async function sweepTestDatabases(
   serverUrl: string,
   { like = 'test\\_%' } = {},
@@ -84,7 +87,7 @@ export async function sweepTestDatabases(
   if (failures.length > 0) throw new Error(failures.join('\n'))
 }
 
-/** Throws when a row of any table holds a secret key. Unless it is patient, it leaves out what is locked or slow. */
+/** Throws if a row of any table contains a secret key. Skips locked or slow tables unless `patient`. */
 export async function sweepDatabase(url: string, { patient = false } = {}): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
@@ -112,7 +115,8 @@ export async function sweepDatabase(url: string, { patient = false } = {}): Prom
 
 function matchingRows({ name, large }: { name: string; large: boolean }): string {
   const limit = large ? `limit ${sampledRows}` : ''
-  // strpos, because a regular expression takes several times as long; offset 0 keeps the row from being printed for each.
+  // strpos, because a regular expression takes several times as long; offset 0 keeps the row from being printed for
+  // each.
   const matches = beginnings.map((text) => `strpos(row, '${text}') > 0`).join(' or ')
   return `(select '${name}' as name, row from (select t::text as row from ${name} t ${limit} offset 0) rows
            where ${matches})`

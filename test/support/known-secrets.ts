@@ -5,13 +5,13 @@ import type { Secret } from './secret-scan.ts'
 
 export interface KnownSecrets {
   all(): Secret[]
-  /** A text, and the bytes that it encodes where it is base64, base64url or hex. */
+  /** Adds a text, and its decoded bytes if it is base64, base64url or hex. */
   add(name: string, text: string, mayBeIn?: Secret['mayBeIn']): void
-  /** A secret key: the key itself and its SHA-256, which opens sealed tokens. */
+  /** Adds a secret key and its SHA-256, which opens sealed tokens. */
   addKey(name: string, key: string): void
 }
 
-/** Collects what must not be found; a value once, under its first name. */
+/** Collects secrets that must not be found. A repeated value keeps its first name. */
 export function createKnownSecrets(): KnownSecrets {
   const byValue = new Map<string, Secret>()
 
@@ -40,7 +40,7 @@ export function createKnownSecrets(): KnownSecrets {
   }
 }
 
-/** Files of an installation that hold secrets by design; only their owner may read them. */
+/** Files of an installation that contain secrets by design. Only their owner can read them. */
 export const privateFiles = [
   'credentials.json',
   'master-keys',
@@ -48,7 +48,7 @@ export const privateFiles = [
   path.join('postgres', 'tidegate-password'),
 ]
 
-/** The secrets of the installation itself. */
+/** Adds the secrets of the installation itself. */
 export async function addInstallation(secrets: KnownSecrets, dataDir: string): Promise<void> {
   const read = async (file: string) => (await readFile(path.join(dataDir, file), 'utf8')).trim()
   secrets.add('the master key', await read('master-keys'))

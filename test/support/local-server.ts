@@ -10,7 +10,7 @@ export async function serveLocally(listener: RequestListener) {
   return {
     server,
     url: `http://127.0.0.1:${port}`,
-    /** Ends the connections, too. */
+    /** Closes the server and its connections. */
     close(): void {
       server.close()
       server.closeAllConnections()

@@ -12,18 +12,18 @@ import { createTestDatabase, type TestDatabase } from './postgres.ts'
 
 export interface TestLog {
   name: 'postgres' | 'kafka'
-  /** Opens the log anew, as another process would: what was appended before is still there. */
+  /** Opens the log again, like another process, with the records appended before. */
   open(): Promise<EventLog>
-  /** Closes all logs opened and removes what they stored. */
+  /** Closes all opened logs and deletes their data. */
   cleanup(): Promise<void>
 }
 
 const logger = pino({ level: 'silent' })
 
-/** The adapters to test, each with storage of its own: in `make test` that of Postgres alone. */
+/** Returns the adapters to test, each with its own storage. `make test` uses only Postgres. */
 export const openTestLogs = (): TestLog[] => (isLong ? openBothLogs() : [postgresTestLog()])
 
-/** For what is about the log itself; Kafka is missing where there is none. */
+/** Returns both adapters, for tests of the log itself. Omits Kafka if it is not available. */
 export function openBothLogs(): TestLog[] {
   const brokers = needs('kafka').areMet ? inject('kafkaBrokers') : null
   return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(() => brokers)]
@@ -51,7 +51,7 @@ export function postgresTestLog(
   }
 }
 
-/** `addresses` are of brokers that may start only after this call. */
+/** `addresses` returns brokers, which may start after this call. */
 export function kafkaTestLog(addresses: () => string): TestLog {
   const opened: EventLog[] = []
   const newPrefix = () => `test-${randomBytes(6).toString('hex')}.`
@@ -68,7 +68,7 @@ export function kafkaTestLog(addresses: () => string): TestLog {
     async cleanup() {
       await closeAll(opened)
       await deleteTopics(brokers(), topicPrefix)
-      // Brokers forget topics and groups some time after they were told to.
+      // Brokers delete topics and groups with a delay.
       topicPrefix = newPrefix()
     },
   }

@@ -5,8 +5,8 @@ import { eventually } from './eventually.ts'
 const days = 2
 
 /**
- * Moves the time at which these sessions were linked to their visitors two days back, because a look alone leads to nobody
- * who was there just now. Returns what undoes it.
+ * Moves the visitor links of these sessions two days back, because fingerprints alone do not match recently seen
+ * visitors. Returns a function that undoes it.
  */
 export async function longAgo(db: Db, sessionIds: string[]): Promise<() => Promise<void>> {
   await eventually(async () => {

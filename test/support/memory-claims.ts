@@ -2,9 +2,9 @@ import { unavailable } from '../../infra/errors/errors.ts'
 import { type Claim, type Claims, createClaims } from '../../services/collect/claims.ts'
 
 export interface MemoryClaims {
-  /** The claims of one more process on the same store. */
+  /** Opens the claims of another process on the same store. */
   open(): Claims
-  /** true: a write rejects. */
+  /** If true, writes reject. */
   setDown(down: boolean): void
 }
 

@@ -3,17 +3,17 @@ import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 
 export interface MemoryDataKeys extends DataKeys {
-  /** As where another process erased them. */
+  /** Erases keys, as if another process did. */
   erase(...sessionIds: string[]): void
 }
 
-/** Keys without a database; all processes that share one see the same. */
+/** Creates data keys without a database. Processes that share them see the same keys. */
 export function createMemoryDataKeys(): MemoryDataKeys {
   const keys = new Map<string, KeyObject | null>()
   return {
     get: (sessionId) => keys.get(sessionId),
-    async find() {},
-    async load(sessionIds) {
+    async load() {},
+    async loadOrMarkErased(sessionIds) {
       for (const id of sessionIds) if (!keys.has(id)) keys.set(id, null)
     },
     ensure(sessionIds) {
@@ -27,7 +27,7 @@ export function createMemoryDataKeys(): MemoryDataKeys {
     },
     discard: (sessionId) => void keys.delete(sessionId),
     takeInserts: () => [],
-    forget: () => {},
+    evict: () => {},
     erase(...sessionIds) {
       for (const id of sessionIds) keys.set(id, null)
     },

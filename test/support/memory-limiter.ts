@@ -1,11 +1,11 @@
 import type { RateLimiter, RateLimitRequest } from '../../infra/access/rate-limit/limiter.ts'
 
 export interface MemoryLimiter extends RateLimiter {
-  /** Everything asked for, refunds with a negative cost. */
+  /** All requests. Refunds have a negative cost. */
   consumed: RateLimitRequest[]
 }
 
-/** Exact token buckets of one process, as service.md 8.1 describes them. `later` answers by a promise. */
+/** Creates exact in-process token buckets, as described in service.md 8.1. With `later`, responds asynchronously. */
 export function createMemoryLimiter(clock: () => number, { later = false } = {}): MemoryLimiter {
   const buckets = new Map<string, { level: number; at: number }>()
   const consumed: RateLimitRequest[] = []

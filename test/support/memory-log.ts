@@ -1,4 +1,4 @@
-import { callHandler } from '../../infra/log/hand-over.ts'
+import { callHandler } from '../../infra/log/call-handler.ts'
 import {
   type ConsumeOptions,
   type EventLog,
@@ -11,11 +11,11 @@ import {
 } from '../../infra/log/port.ts'
 
 export interface MemoryLog extends EventLog {
-  /** Everything appended, in order. */
+  /** All records in order. */
   records: LogRecord[]
-  /** true: append and check reject with LogUnavailable, nothing is stored. */
+  /** If true, append and check reject with LogUnavailable, and nothing is stored. */
   setDown(down: boolean): void
-  /** Resolves when every consumer has handled all that was appended, or waits to try again. */
+  /** Resolves when every consumer has handled all records, or waits to retry. */
   settled(): Promise<void>
 }
 
@@ -23,14 +23,14 @@ const retryMs = 200
 
 interface Consumer {
   options: ConsumeOptions
-  /** The next offset of each topic. */
+  /** Next offset of each topic. */
   next: Map<Topic, number>
   handling: Promise<void>
-  /** Its handler failed: it waits to try again. */
+  /** True while the consumer waits to retry a failed handler. */
   isBackingOff: boolean
 }
 
-/** An event log in an array, for unit tests: one partition a topic, delivered at once, no group offsets kept. */
+/** Creates an in-memory event log with one partition per topic, immediate delivery and no stored group offsets. */
 export function createMemoryLog({ now = Date.now }: { now?: () => number } = {}): MemoryLog {
   const records: LogRecord[] = []
   const consumers = new Set<Consumer>()
@@ -51,7 +51,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     return stored
   }
 
-  // Records that a handler rejects, or wants to read again, come again until the consumer stops.
+  // Delivers records again if the handler rejects or asks for them, until the consumer stops.
   async function deliver(consumer: Consumer): Promise<void> {
     for (const topic of consumer.options.topics) {
       const nextOf = () => consumer.next.get(topic) ?? 0
@@ -85,7 +85,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     records,
     identity: async () => 'memory',
     warnings: async () => [],
-    committed: async () => [],
+    committedPositions: async () => [],
     setDown: (value) => {
       down = value
     },

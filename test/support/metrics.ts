@@ -1,6 +1,6 @@
 import { eventually } from './eventually.ts'
 
-/** What `/metrics` shows of a moment after this was called: a text is kept for a second, and no two are the same. */
+/** Returns metrics collected after the call. `/metrics` is cached for a second, and no two texts are equal. */
 export async function freshMetrics(baseUrl: string): Promise<string> {
   const read = async () => (await fetch(`${baseUrl}/metrics`)).text()
   const kept = await read()

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import ipaddr from 'ipaddr.js'
 
-// A small MMDB file for tests, after the format's description: github.com/maxmind/MaxMind-DB, MaxMind-DB-spec.md.
+// Writes small MMDB files, following github.com/maxmind/MaxMind-DB, MaxMind-DB-spec.md.
 
 export type MmdbValue = string | number | boolean | MmdbValue[] | { [name: string]: MmdbValue }
 
-/** What the file says about networks, keyed by CIDR. */
+/** Records of networks by CIDR. */
 export type MmdbRecords = Record<string, { [name: string]: MmdbValue }>
 
 const types = { text: 2, double: 3, map: 7, uint32: 6, array: 11, boolean: 14 }
@@ -14,8 +14,8 @@ const separator = Buffer.alloc(16)
 const metadataStart = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 
 /**
- * Writes the file: search tree, separator, data, metadata. With an IPv6 network among them it is a file of both
- * versions, where IPv4 is under `::/96`.
+ * Writes the file: search tree, separator, data, metadata. If there is an IPv6 network, the file has both IP versions,
+ * with IPv4 under `::/96`.
  */
 export async function writeMmdb(
   file: string,
@@ -49,11 +49,11 @@ export async function writeMmdb(
   )
 }
 
-/** Of a node its two branches: null = nothing is known, a number = a node, otherwise an offset in the data. */
+/** Branch of a node: null = no data, a number = another node, otherwise an offset in the data. */
 type Branch = null | number | { data: number }
 type Tree = [Branch, Branch][]
 
-/** The bits of a network's prefix in a tree of that IP version. */
+/** Returns the bits of a network's prefix in a tree of that IP version. */
 function bitsOf(cidr: string, version: 4 | 6): string {
   const [address, length] = ipaddr.parseCIDR(cidr)
   const bytes = address.toByteArray()
@@ -104,7 +104,7 @@ function encodeNumber(value: number): Buffer {
   return field(whole ? types.uint32 : types.double, bytes.length, bytes)
 }
 
-/** The control byte (type above 7 in a byte of its own, sizes up to 284) and what follows it. */
+/** Returns a field: control byte, a second byte for types above 7, sizes up to 284, and content. */
 function field(type: number, size: number, ...content: Buffer[]): Buffer {
   const short = Math.min(size, 29)
   const control = type <= 7 ? [(type << 5) | short] : [short, type - 7]

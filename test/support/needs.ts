@@ -2,17 +2,17 @@ import { describe, inject, it } from 'vitest'
 import type { NeedName } from './needs/catalogue.ts'
 
 export interface Needing {
-  /** Whether all that was named is here. */
+  /** True if all needs are available. */
   areMet: boolean
-  /** Those of vitest; without what was named they skip, and the end of the run says so with the reason. */
+  /** Vitest functions that skip if a need is missing. The end of the run reports the reason. */
   describe: ReturnType<typeof describe.skipIf>
   it: ReturnType<typeof it.skipIf>
   test: ReturnType<typeof it.skipIf>
 }
 
 /**
- * What a test uses beside packages of npm. The names stand here as literals: what the chosen files name is installed
- * before any of them runs.
+ * Declares a test's needs other than npm packages. Pass literals, because needs are found in the source of the chosen
+ * test files and installed before they run.
  */
 export function needs(...names: NeedName[]): Needing {
   const missing = inject('missing')

@@ -1,13 +1,13 @@
 export interface NginxParts {
-  /** Where it may write. */
+  /** Folder for files that nginx writes. */
   folder: string
-  /** What stands in `http { }`. */
+  /** Contents of `http { }`. */
   http: string
-  /** Lines outside of it. */
+  /** Lines outside of `http { }`. */
   main?: string
 }
 
-/** A configuration of an nginx of its own, which writes nowhere else. */
+/** Returns the configuration of a separate nginx that writes only to its folder. */
 export function nginxText({ folder, http, main = '' }: NginxParts): string {
   const files = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (one) => `${one}_temp_path ${folder}/${one};`,

@@ -1,2 +1,2 @@
-/** Of an operator who decided to leave no record out. */
+/** Skips without any record. */
 export const noSkips = { has: async () => false }

@@ -3,10 +3,10 @@ import path from 'node:path'
 import { installThere } from './packed.ts'
 import { root } from './test-projects.ts'
 
-/** The oldest Node that the published packages support, and the pinned one. */
+/** Oldest Node that the published packages support, and the pinned one. */
 export const publishedNodes = ['24.15.0', process.versions.node] as const
 
-/** The program of a Node; npm fetches into .cache what is not the pinned one. */
+/** Returns the path of a Node. Other versions than the pinned one are installed into .cache by npm. */
 export async function nodeProgram(version: string): Promise<string> {
   if (version === process.versions.node) return process.execPath
   const name = `node-${process.platform}-${process.arch}`
@@ -15,7 +15,7 @@ export async function nodeProgram(version: string): Promise<string> {
   const isFetched = await stat(program).catch(() => undefined)
   if (isFetched) return program
   await mkdir(path.dirname(folder), { recursive: true })
-  // Fetched aside and renamed, so that an aborted or concurrent run leaves no half of it.
+  // Downloads to a temporary folder and renames it, so that aborted or concurrent runs leave no partial download.
   const fresh = await mkdtemp(`${folder}-`)
   await installThere(fresh, `${name}@${version}`)
   await rename(fresh, folder).catch(() => rm(fresh, { recursive: true }))

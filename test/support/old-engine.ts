@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** QtWebEngine of Debian 12, whose engine is that of Chromium 87. Exits when the page's title is `done`. */
+/** Program for QtWebEngine of Debian 12, with the engine of Chromium 87. Exits when the page's title is `done`. */
 const program = `
 import sys
 from PyQt5.QtCore import QUrl, QTimer
@@ -27,7 +27,7 @@ const env = {
   QTWEBENGINE_CHROMIUM_FLAGS: '--no-sandbox --disable-gpu',
 }
 
-/** Loads the page in an old engine and runs the script, until that sets the title `done`; the console's lines. */
+/** Runs the script in a page of an old engine until it sets the title `done`. Returns the console's lines. */
 export async function runInOldEngine(url: string, script: string): Promise<string[]> {
   const child = spawn('/usr/bin/python3', ['-c', program, url, script], {
     env: { ...process.env, ...env },

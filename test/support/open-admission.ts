@@ -5,7 +5,7 @@ import {
   createSessionAdmission,
 } from '../../services/collect/admission.ts'
 
-/** Admission that nothing waits behind, unless a test says otherwise. */
+/** Creates an admission control without backlog, by default. */
 export function openAdmission(options: Partial<AdmissionOptions> = {}): Admission {
   const limits = { maxBacklogMs: 1000, maxInFlight: 1000 }
   return createSessionAdmission({

@@ -2,7 +2,7 @@ import type { OrganizationStatus } from '../../projections/organizations/tables.
 import { changeOrganization } from '../../services/organizations/commands.ts'
 import { decideOrganizationUpdate } from '../../services/organizations/decide-organization.ts'
 
-/** As its operator does it: `suspended`, `deleted`, or `active` again. */
+/** Sets the organization's status like an operator. */
 export function setStatus(
   deps: Parameters<typeof changeOrganization>[0],
   organizationId: string,

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** The environment of somebody without this project; the Node is ours where no folder of another is named. */
+/** Returns environment variables without this project's. `node`: folder of another Node. */
 export function elsewhere(node = path.dirname(process.execPath)): NodeJS.ProcessEnv {
   const ours =
     /^npm_(?!config_)|^npm_config_(?:local|global)_prefix$|^(?:INIT_CWD|NODE|NODE_OPTIONS)$/
@@ -20,7 +20,7 @@ export interface Elsewhere {
   env?: NodeJS.ProcessEnv
 }
 
-/** Runs a command in the folder; rejects with what it printed when it fails. */
+/** Runs a command in the folder. Rejects with its output if it fails. */
 export async function runThere({ folder, env }: Elsewhere, command: string, ...args: string[]) {
   const options = { cwd: folder, env: { ...elsewhere(), ...env }, maxBuffer: 64 * 1024 * 1024 }
   return run(command, args, options).catch(({ message, stdout, stderr }) => {
@@ -28,7 +28,7 @@ export async function runThere({ folder, env }: Elsewhere, command: string, ...a
   })
 }
 
-/** Installs into the folder, which is made with a package.json where there is none. */
+/** Installs into the folder. Creates the folder and its package.json if missing. */
 export async function installThere(folder: string, ...args: string[]): Promise<void> {
   await mkdir(folder, { recursive: true })
   const manifest = path.join(folder, 'package.json')

@@ -3,7 +3,7 @@ import type { SessionScored } from '../../schemas/events.ts'
 import { visitorErased } from './erased.ts'
 import { sessionScored, visitorLink } from './session-scored.ts'
 
-/** The headers' side of an event of the past. */
+/** Returns the metadata of a past event. */
 export const pastMeta = ({ type, data }: DomainEvent): EventMeta => ({
   eventId:
     'event_id' in data ? data.event_id : `${type} ${'expired_at' in data ? data.expired_at : ''}`,
@@ -17,15 +17,15 @@ const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0
 
 const pastSession = (n: number): string => id('sid', n)
 
-/** The visitor that the session is given afterwards; undefined = it stays as it was. */
+/** Returns the visitor to which the session moves; undefined if it stays. */
 function movedTo(n: number): string | undefined {
   if (n % 7 === 0) return id('vid', 1_000_000 + n)
   return n % 11 === 0 ? id('vid', 2_000_000 + Math.floor(n / 44)) : undefined
 }
 
 /**
- * What happened to sessions of one organization, an hour apart, number 0 at `start`. Four have a visitor in common; each
- * has two decisions, every fifth a mark, and every seventh and eleventh is given another visitor.
+ * Returns events of an organization's sessions, an hour apart, from `start`. Four sessions share a visitor. Each has
+ * two decisions, every fifth a mark, and every seventh and eleventh moves to another visitor.
  */
 export function pastEvents(
   { organizationId: organization_id }: { organizationId: string },
@@ -90,7 +90,7 @@ export function pastEvents(
   })
 }
 
-/** One of the sessions of `pastEvents` is erased. */
+/** Returns the erasure of session `n` of `pastEvents`. */
 export function pastErasure(
   { organizationId: organization_id }: { organizationId: string },
   n: number,
@@ -104,7 +104,7 @@ export function pastErasure(
   }
 }
 
-/** All of the organization that is older than these days at `now` has ended: sessions, decisions and visitors. */
+/** Returns the expiry of sessions, decisions and visitors older than these days at `now`. */
 export function pastExpiry(
   { organizationId: organization_id }: { organizationId: string },
   { now, days: [sessions, decisions, visitors] }: { now: number; days: [number, number, number] },

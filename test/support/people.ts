@@ -14,7 +14,7 @@ import { noSkips } from './no-skips.ts'
 import { silent } from './projections.ts'
 import type { Place } from './secret-scan.ts'
 
-/** Every record of every topic, opened by every key that the server still has, and the payloads in them inflated. */
+/** Returns all records of all topics, decrypted with every key that the server still has, and inflated payloads. */
 export async function openedRecords({
   settings,
 }: Pick<Installation, 'settings'>): Promise<Place[]> {
@@ -58,7 +58,7 @@ function readable(value: object): string {
   }).replaceAll('\\"', '"')
 }
 
-/** Where any of the marks stands. */
+/** Returns the names of places that contain any of the marks. */
 export function placesOf(marks: string[], places: Place[]): string[] {
   const wanted = marks.map((mark) => Buffer.from(mark))
   return places

@@ -14,7 +14,7 @@ export interface PgBouncer {
 
 const program = findProgram('pgbouncer') ?? 'pgbouncer'
 
-/** PgBouncer before the database, with more lines of its settings. */
+/** Starts PgBouncer in front of the database, with additional settings. */
 export async function startPgBouncer(databaseUrl: string, settings: string[]): Promise<PgBouncer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-pgbouncer-'))
   await chmod(folder, 0o755)
@@ -23,7 +23,7 @@ export async function startPgBouncer(databaseUrl: string, settings: string[]): P
   await writeFile(file, settingsText(databaseUrl, [`listen_port = ${port}`, ...settings]), {
     mode: 0o644,
   })
-  // It refuses root.
+  // PgBouncer refuses to run as root.
   const before = process.getuid?.() === 0 ? ['setpriv', '--reuid=nobody', '--clear-groups'] : []
   const [command = program, ...args] = [...before, program, file]
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })

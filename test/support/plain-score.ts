@@ -1,4 +1,4 @@
-/** A scoring model, as `GET /v1/scoring/model` has it in `document`. */
+/** Scoring model, as in `document` of `GET /v1/scoring/model`. */
 export interface ModelDocument {
   signals: Record<string, DocumentSignal>
   proven: string[]
@@ -19,7 +19,7 @@ interface DocumentSignal {
   floor: number | null
 }
 
-/** What a row of `read.session_facts` says that a score follows from. */
+/** Columns of `read.session_facts` that determine the score. */
 export interface ScoredRow {
   signals: string[]
   has_snapshot: boolean
@@ -37,13 +37,13 @@ export function plainScore(
 }
 
 /**
- * The score before it is rounded, step by step as docs/guide/scoring.md has it and without a line of what scoring does.
+ * Returns the score before rounding, computed as docs/guide/scoring.md describes, without code of the scoring service.
  */
 export function plainRisk(document: ModelDocument, row: ScoredRow): number {
   const { caps, floors, confirmation } = document
   const proven = row.signals.find((slug) => document.proven.includes(slug))
   if (proven !== undefined) return document.signals[proven]?.points ?? 0
-  // Of weak ones, of habits of input, and of all others that add up, what is left of the chance that nothing is wrong.
+  // Remaining probability, per group of signals, that the session is not a bot.
   const doubt = { weak: 1, habits: 1, others: 1 }
   let [trust, definitive, floor] = [0, 0, row.has_snapshot ? 0 : floors.no_snapshot]
   const strong = new Set<string>()

@@ -7,25 +7,25 @@ import { databaseUrl, onServer, template } from './server-databases.ts'
 export interface TestDatabase {
   url: string
   pool: pg.Pool
-  /** Closes the pool and every other connection. When the run is over it is searched for secrets and removed. */
+  /** Closes all connections. At the end of the run, the database is scanned for secrets and deleted. */
   drop(): Promise<void>
 }
 
 export interface TestDatabaseOptions {
-  /** Without the tables that a server makes at its start. */
+  /** Creates no tables. */
   empty?: boolean
-  /** A superuser's URL of another server than the test run's, which has to be `empty`. */
+  /** Superuser URL of another server than the test run's. Requires `empty`. */
   server?: string
 }
 
-/** A fresh database on the test run's Postgres, with all tables and no rows. */
+/** Creates a database on the test run's Postgres, with all tables and no rows. */
 export async function createTestDatabase({
   empty = false,
   server = inject('postgresUrl'),
 }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`
   await onServer(server, async (client) => {
-    // Copying files is quicker than logging their pages, as nothing here is flushed to disk.
+    // Copying files is faster than logging pages, because nothing is flushed to disk.
     await client.query(
       `create database ${name} template ${empty ? 'template0' : template} strategy file_copy`,
     )

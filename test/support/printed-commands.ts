@@ -5,14 +5,14 @@ import { root } from './test-projects.ts'
 const programs = /(?:^|[\s|(])(?:tidegate|psql|pg_dump|pg_restore|curl) /
 
 export interface PrintedCommand {
-  /** A script of a code block, or one command of the text. */
+  /** Script of a code block, or a single command of the text. */
   script: string
   isBlock: boolean
 }
 
 /**
- * The commands of a page that name one of `programs` with arguments, in order: shell blocks as they are, spans of
- * code, and first cells of tables below the header `tidegate ...`, each with that word in front.
+ * Returns the commands of a page that name one of `programs` with arguments, in order: shell blocks, code spans, and
+ * first cells of tables with the header `tidegate ...`, prefixed with that word.
  */
 export function printedCommands(markdown: string): PrintedCommand[] {
   const commands: PrintedCommand[] = []
@@ -35,7 +35,7 @@ export function printedCommands(markdown: string): PrintedCommand[] {
   return commands
 }
 
-/** The text of a page below a heading, up to the next one of its level. */
+/** Returns the text of a page below a heading, up to the next heading of the same level. */
 export async function sectionOf(page: string, heading: string): Promise<string> {
   const text = await readFile(path.join(root, page), 'utf8')
   const found = new RegExp(`^(#+) ${heading}$`, 'm').exec(text)
@@ -46,8 +46,8 @@ export async function sectionOf(page: string, heading: string): Promise<string> 
 }
 
 /**
- * The `tidegate` commands of the lists and shell blocks of a section, as arguments of the program. A test of a
- * procedure runs these, so that it fails where the docs say something else.
+ * Returns the arguments of the `tidegate` commands in the lists and shell blocks of a section. Tests of a procedure run
+ * these, so that they fail if the docs differ.
  */
 export async function documentedSteps(
   page: string,

@@ -14,13 +14,13 @@ export function programCommand(env: Record<string, string> = {}): [node: string,
   return [path.join(root, 'node_modules/.bin/node'), main]
 }
 
-/** Starts `tidegate ...args` as a process of its own, on a free port unless `env` has a PORT. */
+/** Starts `tidegate ...args` in a separate process, on a free port unless `env` has a PORT. */
 export function spawnProgram(
   args: string[],
   env: Record<string, string> = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
   const [node, main] = programCommand(env)
-  // As `npm run tidegate` does: without the dashes node takes a --env-file of ours for one of its own.
+  // Like `npm run tidegate`: without the dashes, Node would interpret --env-file as its own option.
   return spawn(node, ['--', main, ...args], {
     cwd: root,
     env: { ...process.env, PORT: '0', ...env },

@@ -23,11 +23,11 @@ export interface RunOptions {
 export interface ProjectionWorld {
   database: TestDatabase
   codec: EventCodec
-  /** As another process would have it. */
+  /** Opens applied offsets like another process. */
   openApplied(): Promise<AppliedOffsets>
   openDecide(log: EventLog): Promise<DecideAs>
   run(log: EventLog, projection: Projection, options?: RunOptions): Promise<RunningProjection>
-  /** Stops every runner that `run` started. */
+  /** Stops all runners that `run` started. */
   stopRunners(): Promise<void>
   append(
     log: EventLog,
@@ -36,7 +36,7 @@ export interface ProjectionWorld {
   close(): Promise<void>
 }
 
-/** Who has caused what a test writes or decides. */
+/** Actor of events that a test writes. */
 export const tester = { type: 'operator', id: 'test' } as const
 export const testCause = { actor: tester, request_id: null }
 
@@ -50,7 +50,7 @@ const projections = [
   auditProjection,
 ]
 
-/** A database with the read models in it, and what runs them; `close` stops all that was started through it. */
+/** Creates a database with the read models. `close` stops everything that was started through it. */
 export async function openProjectionWorld(): Promise<ProjectionWorld> {
   const database = await createTestDatabase()
   const { pool, url } = database
@@ -91,7 +91,7 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
       return running
     },
     append: (log, events) =>
-      log.append(events.map(({ event, meta }) => codec.toCausedRecord(event, meta, testCause))),
+      log.append(events.map(({ event, meta }) => codec.toRecordWithCause(event, meta, testCause))),
     async close() {
       await stopRunners()
       for (const step of closing.toReversed()) await step()
@@ -100,7 +100,7 @@ export async function openProjectionWorld(): Promise<ProjectionWorld> {
   }
 }
 
-/** The topics that the read models read, with few partitions, so that events of different keys share some. */
+/** Creates the topics of the read models, with few partitions so that keys share them. */
 export async function ensureTopics(log: EventLog, partitions = 3): Promise<void> {
   const topics = new Set<Topic>(projections.flatMap((projection) => projection.topics))
   await log.ensureTopics([...topics].map((topic) => ({ topic, partitions })))

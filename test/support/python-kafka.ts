@@ -3,6 +3,6 @@ import { pythonPrograms } from './python-packages.ts'
 
 const libraries = ['confluent-kafka[avro,schemaregistry]==2.16.1']
 
-/** A Python that reads topics and Avro, as the docs tell a reader to have it. */
+/** Returns a Python with packages for Kafka and Avro, as described in the docs. */
 export const pythonWithKafka = async (): Promise<string> =>
   path.join(await pythonPrograms('python-confluent', libraries), 'python')

@@ -7,7 +7,7 @@ import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
 
-/** The programs of a Python that has packages of PyPI, made once. Rejects where PyPI cannot be reached. */
+/** Creates a Python environment with PyPI packages once, and returns its folder of programs. Rejects without PyPI. */
 export async function pythonPrograms(name: string, packages: string[]): Promise<string> {
   const folder = path.join(root, '.cache', name)
   const programs = path.join(folder, 'bin')

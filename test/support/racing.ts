@@ -11,12 +11,12 @@ import { ensureTopics, openProjectionWorld, silent, tester } from './projections
 
 export interface RacingOptions {
   testLog: TestLog
-  /** The read models that run. */
+  /** Read models to run. */
   projections: Projection[]
   clock: () => number
 }
 
-/** What three processes decide with on one log and one database; the racers are spread over them. */
+/** Opens the dependencies of three processes on one log and database, among which racers are distributed. */
 export async function openProcesses({ testLog, projections, clock }: RacingOptions) {
   const world = await openProjectionWorld()
   const { url, pool: ownPool } = world.database
@@ -27,7 +27,7 @@ export async function openProcesses({ testLog, projections, clock }: RacingOptio
   const rules = createAddressRules([])
   const closing: (() => Promise<void>)[] = []
 
-  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
+  /** Opens what each process has: a small pool, a log, and notifications of projections. */
   async function openProcess() {
     const pool = createPool({ url, max: 6 })
     const applied = await createAppliedOffsets({ url, pool, logger: silent })
@@ -51,7 +51,7 @@ export async function openProcesses({ testLog, projections, clock }: RacingOptio
 
   const processes = [await openProcess(), await openProcess(), await openProcess()]
   return {
-    /** The test's own. */
+    /** Pool of the test. */
     pool: ownPool,
     processes,
     processOf(racer: number) {
@@ -59,7 +59,7 @@ export async function openProcesses({ testLog, projections, clock }: RacingOptio
       if (!process) throw new Error('no process')
       return process
     },
-    /** Leaves the test's log to the test. */
+    /** Closes everything except the test's log. */
     async close(): Promise<void> {
       for (const close of closing) await close()
       await world.close()
@@ -69,7 +69,7 @@ export async function openProcesses({ testLog, projections, clock }: RacingOptio
 
 export type Processes = Awaited<ReturnType<typeof openProcesses>>
 
-/** What became of each racer: 'done' or the code of its refusal. */
+/** Runs the racers concurrently. Returns `done` or the error code of each. */
 export function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
   const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
   return Promise.all(

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** An answer as its receiver sees it. */
+/** Response as received. */
 export interface Answer {
   status: number
   headers: Record<string, unknown>
   body: string
 }
 
-/** Sends bytes to the listening app; `code` = what Node says went wrong with them while they are on their way. */
+/** Sends bytes to the listening app. With `code`, emits a client error with this code meanwhile. */
 export async function sendRaw(app: FastifyInstance, raw: string, code?: string): Promise<Answer> {
   const address = app.server.address()
   if (typeof address !== 'object' || !address) throw new Error('not listening')

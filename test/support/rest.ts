@@ -6,7 +6,7 @@ import {
 } from '../../services/readback/schemas/sessions.ts'
 import { validatingFetch } from './described.ts'
 
-/** Reads the REST API with a secret key, as a customer's back end does; answers are checked by /openapi.json. */
+/** Creates a client that reads the REST API with a secret key, and checks responses against /openapi.json. */
 export function createRest(baseUrl: string, secretKey: string) {
   let described: Promise<typeof fetch> | undefined
 
@@ -24,7 +24,7 @@ export function createRest(baseUrl: string, secretKey: string) {
   return {
     session: (id: string) => get(`/v1/sessions/${id}`, sessionDetailSchema),
     sessions: () => get('/v1/sessions?limit=200', z.array(sessionSummarySchema)),
-    /** The newest decision first. */
+    /** Returns sessions, newest decision first. */
     searchSessions: (search: string) =>
       get(`/v1/sessions?search=${encodeURIComponent(search)}`, z.array(sessionSummarySchema)),
     visitor: (id: string) => get(`/v1/fingerprints/${id}`, visitorDetailSchema),

@@ -13,7 +13,7 @@ import type { Certificate } from './tls-certificates.ts'
 
 const page = readFileSync(path.join(root, 'docs/operate/proxies.md'), 'utf8')
 
-/** The code block behind `<!-- recipe: name -->` in docs/operate/proxies.md. */
+/** Returns the code block after `<!-- recipe: name -->` in docs/operate/proxies.md. */
 export function recipe(name: string): string {
   const block = new RegExp(`<!-- recipe: ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
     page,
@@ -23,7 +23,7 @@ export function recipe(name: string): string {
 }
 
 export interface ReverseProxies {
-  /** Both resolve with their address once `/t.js` is answered. `upstream` is `host:port` of every role. */
+  /** Resolves with the proxy's URL when `/t.js` responds. `upstream` is `host:port` of every role. */
   nginx(upstream: string, text: string): Promise<string>
   caddy(upstream: string, text: string): Promise<string>
   stop(): Promise<void>
@@ -31,11 +31,11 @@ export interface ReverseProxies {
 
 interface ReverseProxyOptions {
   certificate: Certificate
-  /** Rejects until a proxy answers there. */
+  /** Rejects until a proxy responds at the URL. */
   answers: (url: string) => Promise<unknown>
 }
 
-/** Starts recipes as they stand, but for their addresses and files. */
+/** Starts recipes with replaced addresses and file names. */
 export async function createReverseProxies(options: ReverseProxyOptions): Promise<ReverseProxies> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-proxies-'))
   const [cert, key] = [path.join(folder, 'server.pem'), path.join(folder, 'server.key')]

@@ -5,22 +5,25 @@ import { type Owner, operator } from './cluster.ts'
 import { eventually } from './eventually.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
-/** Every role as a process of its own. */
+/** Processes of the server, one per role. */
 export interface RoleProcesses {
   url(role: Role): string
-  /** Starts another process of the role, by default of this clone's program, sends requests there, and then ends the old one as a deployment does. */
+  /**
+   * Starts another process of the role, by default of this clone's program, sends requests there, and then ends the old
+   * one as a deployment does.
+   */
   replace(role: Role, program?: string): Promise<void>
-  /** SIGKILL and a new process. */
+  /** Kills the process with SIGKILL and starts another. */
   kill(role: Role): Promise<void>
-  /** The last lines that the process of each role printed: for a test that failed. */
+  /** Returns the last output of each process, for failed tests. */
   lastWords(): string
   stop(): Promise<void>
 }
 
-/** What runs as `tidegate` of a clone. */
+/** Returns the path of the CLI in a clone. */
 export const mainOf = (program: string): string => path.join(program, 'services/cli/main.ts')
 
-/** `program` is the root of a clone; default this one. */
+/** Starts all roles. `program` is the root of a clone; default: this one. */
 export async function startRoles(
   settings: Record<string, string>,
   { program }: { program?: string | undefined } = {},
@@ -63,10 +66,10 @@ export async function startRoles(
   }
 }
 
-/** What `tidegate rebuild` takes. */
+/** Names that `tidegate rebuild` accepts. */
 export const rebuildable = [...projections.map(({ name }) => name), 'scoring']
 
-/** Throws what the command says where a rebuild differs from what there is. */
+/** Runs a rebuild. Throws the command's output if it differs. */
 export async function rebuildIsEqual(
   settings: Record<string, string>,
   name: string,
@@ -76,13 +79,13 @@ export async function rebuildIsEqual(
 }
 
 export interface Readback {
-  /** Acknowledged sessions that are not there, or whose decision is not final. */
+  /** Acknowledged sessions that are missing, or whose decision is not final. */
   lost: string[]
-  /** How many sessions the list has. */
+  /** Number of listed sessions. */
   listed: number
 }
 
-/** Waits for what is still on its way, and compares what back ends read with what was acknowledged. */
+/** Waits for pending events, and compares what backends read with the acknowledged sessions. */
 export async function readBack(api: string, owner: Owner, finished: string[]): Promise<Readback> {
   const headers = { authorization: `Bearer ${owner.secret.key}` }
   const isThere = async (id: string) => {

@@ -5,8 +5,8 @@ import { pino } from 'pino'
 import { canRunKafkaJars, startKafkaBroker } from './kafka-broker.ts'
 
 /**
- * `make run-kafka`: `tidegate dev` on a Kafka of its own, for who has no Docker. Both keep their data in DATA_DIR,
- * which is not that of `make run`, because a database belongs to the log that it was filled from.
+ * `make run-kafka`: runs `tidegate dev` with Kafka without Docker. Both keep their data in DATA_DIR, which differs from that
+ * of `make run`, because a database is bound to its log.
  */
 const dataDir = path.resolve(process.env.DATA_DIR || '.tidegate/kafka')
 if (!(await canRunKafkaJars())) {
@@ -20,7 +20,7 @@ const broker = await startKafkaBroker({ logger, keepIn: path.join(dataDir, 'brok
 try {
   const env = { ...process.env, DATA_DIR: dataDir, KAFKA_BROKERS: broker.brokers }
   const server = spawn(process.execPath, ['services/cli/main.ts', 'dev'], { env, stdio: 'inherit' })
-  // Ctrl-C reaches the server by itself, and this process has to outlive it.
+  // The server gets Ctrl-C from the terminal, and this process must outlive it.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => server.kill('SIGTERM'))
   const [code] = await once(server, 'exit')

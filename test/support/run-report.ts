@@ -6,13 +6,13 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 import { root } from './test-projects.ts'
 
 export interface FileReport {
-  /** From the project's root. */
+  /** Path from the project's root. */
   file: string
   seconds: number
   passed: number
   /** Failures of tests, hooks and the file itself. */
   failures: { name: string; message: string }[]
-  /** The output of a failed file, seeds among it. */
+  /** Output of a failed file, including seeds. */
   output: string
 }
 
@@ -22,7 +22,7 @@ export interface RunReport {
   unhandled: string[]
 }
 
-/** Reporter that writes what became of each file, as JSON, to TEST_REPORT. */
+/** Reporter that writes the result of each file as JSON to TEST_REPORT. */
 export default class RunReporter implements Reporter {
   private printed: UserConsoleLog[] = []
 

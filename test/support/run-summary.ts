@@ -4,34 +4,34 @@ import type { FileReport, RunReport } from './run-report.ts'
 import { isLongFile } from './test-projects.ts'
 
 export interface Run {
-  /** The exit code of vitest. */
+  /** Exit code of vitest. */
   code: number | null
-  /** undefined where vitest ended without one. */
+  /** undefined if vitest exited without a report. */
   report: RunReport | undefined
 }
 
 export interface WholeRun {
   run: Run
-  /** Long files that failed in it, and were run once more alone. */
+  /** Reruns of failed long files, each alone. */
   again: Map<string, Run>
   missing: Missing[]
   isCi: boolean
 }
 
-/** So many long files that fail are no chance. */
+/** If more long files fail, they are not rerun, because that is not flakiness. */
 const maxRepeated = 4
 
 const slowestShown = 10
 
-/** The failed files that are run once more, alone: long ones, unless something else is wrong as well. */
+/** Returns the failed long files to rerun alone; none if there are other problems. */
 export function filesToRepeat({ report }: Run): string[] {
   const failed = failedFiles(report).map(({ file }) => file)
   return failed.length <= maxRepeated && failed.every(isLongFile) ? failed : []
 }
 
 /**
- * The slowest files, what failed, what is flaky, what was not tested, and last the totals alone on a line. Flaky is what
- * failed once and passed alone: its tests count as the second run has them.
+ * The slowest files, what failed, what is flaky, what was not tested, and last the totals alone on a line. Flaky is
+ * what failed once and passed alone: its tests count as the second run has them.
  */
 export function summary({ run, again, missing, isCi }: WholeRun): {
   lines: string[]
@@ -59,11 +59,11 @@ export function summary({ run, again, missing, isCi }: WholeRun): {
   return { lines, isGood: wrong.length === 0 && !notTested.isFailure }
 }
 
-/** The failed files of a run that passed when they ran alone. */
+/** Returns the failed files that passed when rerun alone. */
 export const flakyFiles = ({ run, again }: Pick<WholeRun, 'run' | 'again'>): FileReport[] =>
   failedFiles(run.report).filter(({ file }) => hasPassed(again.get(file)))
 
-/** All that is known of a file's failure: what its tests threw, and what it printed, seeds among it. */
+/** Returns the errors of a failed file's tests, and its output, including seeds. */
 export const flakyLines = ({ file, failures, output }: FileReport): string[] => [
   `FLAKY ${file}: it failed, and passed when it ran once more alone. The cause is still to be found.`,
   ...failures.flatMap(({ name, message }) => [`    ${name}`, ...indented(message)]),
@@ -82,7 +82,7 @@ function slowestLines(files: FileReport[]): string[] {
   return lines.length > 0 ? ['Slowest files:', ...lines, ''] : []
 }
 
-/** What is wrong beside failed files; these explain an exit code of 1. */
+/** Returns problems other than failed files, which explain an exit code of 1. */
 function wrongOf({ code, report }: Run, failed: number): string[] {
   const unhandled = report?.unhandled ?? []
   return [
@@ -92,7 +92,7 @@ function wrongOf({ code, report }: Run, failed: number): string[] {
   ]
 }
 
-/** Each failure with the first lines of its message: whoever sees the end of a log sees them. */
+/** Returns each failure with the first lines of its message, for the end of the log. */
 const failureLines = ({ file, failures }: FileReport): string[] =>
   failures.flatMap(({ name, message }) => [
     `FAILED ${file} > ${name}`,

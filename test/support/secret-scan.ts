@@ -1,12 +1,12 @@
-/** Something that must not be found. As bytes where its text is itself an encoding (base64, hex) of them. */
+/** Value that must not be found: bytes if its text is an encoding (base64, hex) of them. */
 export interface Secret {
   name: string
   value: string | Buffer
-  /** Where it belongs all the same; default: nowhere. */
+  /** Returns true for places where the secret is allowed. Default: none. */
   mayBeIn?: (place: string) => boolean
 }
 
-/** Some stored or printed bytes, and where they are from. */
+/** Stored or printed bytes, and their source. */
 export interface Place {
   name: string
   bytes: Buffer
@@ -24,10 +24,10 @@ interface Needle {
   bytes: Buffer
 }
 
-// Shorter ones would be found by chance.
+// Shorter values would be found by chance.
 const minBytes = 8
 
-/** Every way in which the value could stand inside other text. */
+/** Returns every form in which the value can appear within other text. */
 function needlesOf(secret: Secret): Needle[] {
   const bytes = Buffer.from(secret.value)
   if (bytes.length < minBytes) throw new Error(`${secret.name} is too short to be looked for`)
@@ -45,12 +45,14 @@ function needlesOf(secret: Secret): Needle[] {
     ]),
   ]
   const needles = forms.map(([form, value]) => ({ secret, form, bytes: Buffer.from(value) }))
-  // Bytes that are no text have no JSON and no percent form of their own.
+  // Bytes that are not text have no JSON or percent-encoded form.
   const isText = Buffer.from(text).equals(bytes)
   return needles.filter(({ form }) => isText || (form !== 'json' && form !== 'percent'))
 }
 
-/** The part of a base64 text that is the same whatever `shift` bytes stand before the value and whatever follows it. */
+/**
+ * Returns the part of the value's base64 text that does not depend on the `shift` bytes before it or those after it.
+ */
 function base64Within(bytes: Buffer, shift: number): string {
   const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
   const whole = Math.floor(((shift + bytes.length) * 4) / 3)
@@ -58,17 +60,17 @@ function base64Within(bytes: Buffer, shift: number): string {
 }
 
 export interface Scanner {
-  /** How many byte strings are looked for. */
+  /** Number of byte strings to search for. */
   needles: number
-  /** How many bytes have been looked through. */
+  /** Returns the number of bytes that were scanned. */
   scanned: () => number
-  /** Every secret in the bytes that does not belong there, once for each form. */
+  /** Returns every secret that is not allowed there, once for each form. */
   scan(place: Place): Finding[]
 }
 
 /**
- * Looks for all secrets in one pass: only where three bytes are the last of a needle are needles compared. The last,
- * because the first are the same in many values, and zeros in some.
+ * Creates a scanner that finds all secrets in one pass. It compares needles only where their last three bytes match,
+ * because the first bytes are equal in many values.
  */
 export function createScanner(secrets: Secret[]): Scanner {
   const needles = secrets.flatMap(needlesOf)

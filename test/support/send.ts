@@ -7,16 +7,16 @@ export interface Send {
   url: string
   /** Secret key or token. */
   key?: string | undefined
-  /** Sent as JSON. */
+  /** Body to send as JSON. */
   body?: unknown
-  /** Sent as it is, in place of a body. */
+  /** Raw text to send instead of `body`. */
   payload?: string
   headers?: Record<string, string>
-  /** The client's address. */
+  /** IP address of the client. */
   ip?: string
 }
 
-/** Sends a request without a socket. Returns the answer, its body read as JSON. */
+/** Sends a request without a socket. Returns the response with the parsed JSON body. */
 export async function sendTo(
   app: FastifyInstance,
   { method = 'GET', url, key, ip, ...content }: Send,

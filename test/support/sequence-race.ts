@@ -24,7 +24,7 @@ export interface RawAnswer<Json = { nonce?: string; error?: { code: string } }> 
   json: Json
 }
 
-/** Posts to one process. */
+/** Sends a request to a process. */
 export type Post = (request: RawRequest) => Promise<RawAnswer>
 
 export function postTo(baseUrl: string): Post {
@@ -42,12 +42,12 @@ export const outcomeOf = ({ status, json }: RawAnswer): string =>
 export const hashOf = ({ payload }: RawRequest): string =>
   createHash('sha256').update(payload).digest('hex')
 
-/** A document whose bodies are made by hand: as many different ones under a number as one likes. */
+/** Document whose bodies are made by the test, also with repeated sequence numbers. */
 export interface RawDocument {
   sessionId: string
-  /** For the first body. */
+  /** Nonce for the first body. */
   nonce: string
-  /** A batch, unless it says otherwise. */
+  /** Returns the request for a body, by default a batch. */
   body(seq: number, nonce: string, kind?: BodyKind): RawRequest
 }
 
@@ -89,14 +89,14 @@ export async function openRawDocument(post: Post, publishableKey: string): Promi
   }
 }
 
-/** What became of bodies that were sent at once under one number. */
+/** Outcomes of bodies that were sent concurrently with the same sequence number. */
 export interface Raced {
-  /** Each with how often it was seen. */
+  /** Number of requests by outcome. */
   outcomes: Record<string, number>
   taken: { request: RawRequest; answer: RawAnswer }[]
 }
 
-/** Sends the bodies at once, each to the next process. One that gets no answer counts as `none`. */
+/** Sends the bodies concurrently, each to the next process. A missing response counts as `none`. */
 export async function raceBodies(requests: RawRequest[], posts: Post[]): Promise<Raced> {
   const answers = await Promise.all(
     requests.map((request, i) => posts[i % posts.length]?.(request).catch(() => undefined)),
@@ -112,7 +112,7 @@ export async function raceBodies(requests: RawRequest[], posts: Post[]): Promise
   return { outcomes, taken }
 }
 
-/** Eight different bodies under one number. */
+/** Returns eight different bodies with the same sequence number. */
 export function eightBodies(document: RawDocument, seq: number, nonce: string): RawRequest[] {
   return Array.from({ length: 8 }, () => document.body(seq, nonce))
 }

@@ -4,10 +4,10 @@ import { createLogSchema } from '../../infra/log/postgres/tables.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createServingTables, projections } from '../../services/server/dependencies.ts'
 
-/** The database with all tables of a server, of which tests get copies. */
+/** Template database with all tables of a server. Tests get copies. */
 export const template = 'tidegate_template'
 
-/** Makes it on that server: a copy takes a fifth of what it takes to make the tables. */
+/** Creates the template on the server. Copying it takes a fifth of the time of creating the tables. */
 export async function createTemplate(serverUrl: string): Promise<void> {
   await onServer(serverUrl, (client) => client.query(`create database ${template}`))
   const pool = createPool({ url: databaseUrl(serverUrl, template) })
@@ -36,7 +36,7 @@ export async function onServer<T>(
   }
 }
 
-/** Runs statements on a connection of their own, and returns the rows of the last. */
+/** Runs statements on a new connection, and returns the rows of the last. */
 export const queryAt = <Row extends object>(url: string, statements: string[]): Promise<Row[]> =>
   onServer(url, async (client) => {
     let rows: Row[] = []

@@ -5,20 +5,20 @@ import { endChild } from './end-child.ts'
 import { spawnProgram } from './program.ts'
 
 export interface ServerProcess {
-  /** Where it listens. */
+  /** URL of the server. */
   baseUrl: string
   pid: number
-  /** Everything it printed so far. */
+  /** Returns the output so far. */
   output(): string
-  /** Resolves with the exit code when it ends by itself or by `end`. */
+  /** Resolves with the exit code when the server exits. */
   exit: Promise<number | null>
-  /** Resolves with the exit code once it is gone; null after SIGKILL. */
+  /** Sends the signal. Resolves with the exit code; null after SIGKILL. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>
 }
 
-/** Limits that no test meets by accident, however busy its machine is. */
+/** Limits that are too high for any test, even on a busy machine. */
 const unlimited = {
-  // Nothing outside of this machine is requested.
+  // Prevents requests to other machines.
   AGENT_LOOKUPS: 'off',
   RATE_LIMIT_SECRET: '1000000',
   RATE_LIMIT_PUBLISHABLE: '1000000',
@@ -28,8 +28,8 @@ const unlimited = {
 }
 
 /**
- * Starts `tidegate ...args` as a process of its own on a free port and waits until it is ready. With PUBLIC_URL it
- * calls itself that, and is reached at its port all the same.
+ * Starts `tidegate ...args` in a separate process on a free port and waits until it is ready. `baseUrl` is its port's,
+ * even with PUBLIC_URL.
  */
 export async function startServerProcess(
   args: string[],

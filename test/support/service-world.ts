@@ -16,9 +16,9 @@ import { createMemoryLog } from './memory-log.ts'
 import { ensureTopics, openProjectionWorld, silent, testCause, tester } from './projections.ts'
 
 export interface ServiceWorldOptions {
-  /** The read models that run (default: all but that of sessions). */
+  /** Read models to run. Default: all except that of sessions. */
   projections?: Projection[]
-  /** Default: in Postgres, as tests need that look into its tables. */
+  /** Default: in Postgres, for tests that read its tables. */
   log?: 'memory' | 'postgres'
 }
 
@@ -29,7 +29,7 @@ interface About {
   environment: Environment | null
 }
 
-/** A log, read models, master keys of its own and a clock that the test sets. */
+/** Opens a log, read models, new master keys and a clock that the test sets. */
 export async function openServiceWorld({
   projections = most,
   log: logKind = 'postgres',
@@ -43,7 +43,7 @@ export async function openServiceWorld({
   const applied = await world.openApplied()
   const running = new Map<Projection, RunningProjection>()
   const run = async (projection: Projection) => {
-    // At once, because tests wait for each event.
+    // Without delay, because tests wait for each event.
     const prompt = { ...projection, batchDelayMs: 0 }
     running.set(projection, await world.run(log, prompt, { applied }))
   }
@@ -53,16 +53,16 @@ export async function openServiceWorld({
   const base = { pool, keyring, clock: () => now.ms, random: randomBytes, logger: silent }
   const decideAs = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
 
-  /** Events of one organization, whether or not anyone can read them. */
+  /** Appends events of an organization without waiting. */
   function write(of: About, ...events: DomainEvent[]) {
     const meta = ({ data }: DomainEvent) => {
       const eventId = 'event_id' in data ? data.event_id : randomId('evt', randomBytes)
       return { eventId, time: now.ms, ...of }
     }
-    return log.append(events.map((event) => codec.toCausedRecord(event, meta(event), testCause)))
+    return log.append(events.map((event) => codec.toRecordWithCause(event, meta(event), testCause)))
   }
 
-  /** Resolves once every read model that runs has applied what is on the log. */
+  /** Resolves when all running read models have applied the log. */
   async function caughtUp(): Promise<void> {
     for (const { name, topics } of running.keys()) {
       const ends = await Promise.all(topics.map((topic) => log.endPositions(topic)))
@@ -77,23 +77,23 @@ export async function openServiceWorld({
     codec,
     applied,
     now,
-    /** What needs no log. */
+    /** Dependencies without the log. */
     base,
-    /** What commands need. */
+    /** Dependencies of commands. */
     deps: { ...base, decideAs, decide: decideAs(tester), rules: createAddressRules([]) },
     write,
     caughtUp,
-    /** Everything on a log in memory, in order. */
+    /** Returns all events of an in-memory log, in order. */
     async events(): Promise<RecordedEvent[]> {
       if (!memoryLog) throw new Error('only a log in memory can be looked at')
       return memoryLog.records.map((record) => codec.fromRecord(record))
     },
-    /** Events of one organization; resolves once the read model shows them. */
+    /** Appends events of an organization, and waits until the read model has applied them. */
     async append(projection: Projection, of: About, ...events: DomainEvent[]): Promise<void> {
       const positions = await write(of, ...events)
       await applied.waitFor(projection.name, positions, { timeoutMs: 20_000 })
     },
-    /** While `act` runs, the read model shows nothing new. */
+    /** Stops the read model while `act` runs. */
     async without(projection: Projection, act: () => Promise<void>): Promise<void> {
       await running.get(projection)?.stop()
       try {
@@ -102,7 +102,7 @@ export async function openServiceWorld({
         await run(projection)
       }
     },
-    /** How often an event with that key is on the log. */
+    /** Counts the events of the type with that key on the log. */
     async count(type: DomainEvent['type'], key: string): Promise<number> {
       if (memoryLog) {
         const ofKey = memoryLog.records.filter((record) => record.key === key)
@@ -114,7 +114,7 @@ export async function openServiceWorld({
       )
       return rows[0]?.count ?? 0
     },
-    /** As when the process died before it stored its answers. */
+    /** Deletes stored idempotent responses, as if the process died before storing them. */
     loseAnswers: () =>
       pool.query('update tidegate.idempotency_keys set answer = null, expires_at = 0'),
     async close(): Promise<void> {

@@ -12,11 +12,11 @@ import { runFolderPrefix, sweepDeadRuns } from './sweep.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A superuser's URL; use createTestDatabase rather than this. */
+    /** Superuser URL. Use `createTestDatabase` instead. */
     postgresUrl: string
-    /** null where no test needs Kafka, or none can be had. It may still be starting: see kafkaIsUp. */
+    /** null if no test needs Kafka, or it is not available. Kafka may still be starting; see `kafkaIsUp`. */
     kafkaBrokers: string | null
-    /** The file that is the whole of `tidegate`. */
+    /** File with the bundled `tidegate` program. */
     program: string
   }
 }
@@ -34,11 +34,11 @@ interface Shared {
 }
 
 declare global {
-  // Each project loads this file anew: what they share is kept outside of it.
+  // Global, because each project loads this file again.
   var tidegateTestServices: Shared | undefined
 }
 
-/** Starts what all projects of a test run share; vitest calls the function it returns when the run is over. */
+/** Starts services shared by all projects. Vitest calls the returned function at the end of the run. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const hasKafka = await isProvided('kafka')
   globalThis.tidegateTestServices ??= { services: start({ hasKafka }), users: 0 }
@@ -56,9 +56,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function start({ hasKafka }: { hasKafka: boolean }): Promise<Services> {
   await sweepDeadRuns()
   const folder = await mkdtemp(runFolderPrefix)
-  // PostgreSQL may run as another user, who must be able to enter.
+  // PostgreSQL may run as another user, who needs access to the folder.
   await chmod(folder, 0o755)
-  // Hundreds of servers and commands are started, all of the same program: it is compiled once.
+  // Hundreds of processes run the same program, so it is compiled only once.
   process.env.NODE_COMPILE_CACHE = path.join(folder, 'compile-cache')
   const logger = pino({ level: 'warn' })
   const [postgres, kafka, program] = await Promise.all([
@@ -75,7 +75,7 @@ async function start({ hasKafka }: { hasKafka: boolean }): Promise<Services> {
     program,
     async stop() {
       const swept = sweepTestDatabases(postgresUrl)
-      // It is the caller who hears of it, when all is cleaned up.
+      // The caller gets the error after the cleanup.
       await swept.catch(() => {})
       await Promise.all([postgres.stop(), kafka?.stop()])
       await rm(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -84,7 +84,7 @@ async function start({ hasKafka }: { hasKafka: boolean }): Promise<Services> {
   }
 }
 
-/** The program as its package has it: no command or server strips and resolves hundreds of modules. */
+/** Bundles the program like its package, so that processes do not load hundreds of modules. */
 async function packedProgram(folder: string): Promise<string> {
   const program = path.join(folder, 'program')
   await bundleProgram(program)
@@ -92,15 +92,15 @@ async function packedProgram(folder: string): Promise<string> {
   return path.join(program, 'program.mjs')
 }
 
-/** Nothing here has to survive a crash of Postgres or of the machine. Where that is tested, a server of its own runs. */
+/** Disables durability. Tests of crashes start their own server. */
 function makeForgetful(url: string): Promise<void> {
   return onServer(url, async (client) => {
     for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
       await client.query(`alter system set ${setting} = off`)
-    // Whoever looks for something in the WAL finds it there, though each new database is a checkpoint.
+    // Keeps WAL files for tests that scan them, although each new database is a checkpoint.
     await client.query(`alter system set wal_keep_size = '512MB'`)
     await client.query('select pg_reload_conf()')
-    // A password that is cheap to check: thousands of connections are made.
+    // Makes the password cheap to check, because there are thousands of connections.
     const password = client.escapeLiteral(new URL(url).password)
     await client.query(`set scram_iterations = 1; alter role postgres password ${password}`)
   })

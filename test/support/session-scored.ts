@@ -1,5 +1,5 @@
 import type { EventMeta } from '../../infra/event-store/event.ts'
-import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
+import type { NearRepeats } from '../../projections/repeats/near-repeats.ts'
 import type {
   ClientTelemetry,
   Device,
@@ -147,7 +147,7 @@ const telemetry: ClientTelemetry = {
   },
 }
 
-/** A visitor link as scoring writes it. */
+/** Returns a visitor link, as scoring writes it. */
 export function visitorLink(overrides: Partial<VisitorLink> = {}): VisitorLink {
   return {
     id: 'vid_00000000000000000000000001',
@@ -169,7 +169,7 @@ export function visitorLink(overrides: Partial<VisitorLink> = {}): VisitorLink {
   }
 }
 
-/** A decision with everything in it; the overrides replace whole members. */
+/** Returns a complete decision. Overrides replace top-level members. */
 export function sessionScored(overrides: Partial<SessionScored> = {}): SessionScored {
   return {
     event_id: 'evt_00000000000000000000000001',
@@ -292,7 +292,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
   }
 }
 
-/** The headers' side of a decision. */
+/** Returns the metadata of a decision. */
 export function metaOf(
   data: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment'>,
 ): EventMeta {
@@ -304,7 +304,7 @@ export function metaOf(
   }
 }
 
-/** Every count of every window the same, but for what is named. */
+/** Returns repeats with the same count everywhere, except for overrides. */
 export function repeatsOf(count: number, some: Partial<Repeats> = {}): Repeats {
   const counts = { five_minutes: count, hour: count, day: count }
   return {

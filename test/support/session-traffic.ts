@@ -10,15 +10,15 @@ import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnlyMix } from '../../services/cli/simulate/generate/plan.ts'
 
 export interface Traffic {
-  /** Of the sessions whose hand-off was answered. */
+  /** Ids of sessions whose hand-off succeeded. */
   finished: string[]
-  /** Sessions that their client gave up, and why. */
+  /** Sessions that their clients gave up, with the reason. */
   givenUp: string[]
-  /** Answers by status. 503 is counted as `503` only with a Retry-After. */
+  /** Number of responses by status. 503 counts only with a Retry-After header. */
   answers: Record<string, number>
-  /** Requests that were refused in another way, or not answered. */
+  /** Requests with other errors or without a response. */
   failed: string[]
-  /** Resolves when so many have finished, or all have ended. */
+  /** Resolves when this many sessions have finished, or all have ended. */
   reached(count: number): Promise<void>
   /** Resolves when all sessions have ended. */
   done: Promise<void>
@@ -26,21 +26,21 @@ export interface Traffic {
 }
 
 interface TrafficOptions {
-  /** Where collect is now. */
+  /** Returns the current URL of collect. */
   baseUrl: () => string
   publishableKey: string
   seed: string
   sessions: number
   atOnce: number
-  /** No answer at all is what a killed server gives: it is counted, and tried again as by any client. */
+  /** True to count and retry requests without a response, which killed servers cause. */
   allowsNoAnswer?: boolean
-  /** Where a session comes from, for servers that trust who sends it. */
+  /** Returns the client address of a session, for servers that trust the sender as a proxy. */
   address?: (index: number) => string
 }
 
 const retry = { attempts: 40, delayMs: 250, wait: (ms: number) => delay(Math.min(ms, 1000)) }
 
-/** Whole sessions by the reference client, which tries again what was refused for now. */
+/** Starts complete sessions with the reference client, which retries temporary rejections. */
 export function startTraffic(options: TrafficOptions): Traffic {
   const { seed, sessions, atOnce, address } = options
   const state = { next: 0, isStopped: false }

@@ -3,11 +3,11 @@ import { serveLocally } from './local-server.ts'
 
 interface Site {
   html: string
-  /** /page.js */
+  /** Script served as /page.js. */
   script?: string
 }
 
-/** Opens a page of another site in Chromium, and resolves with what its script posts to /signup. */
+/** Opens a page of another site in Chromium. Resolves with the body that its script posts to /signup. */
 export async function visitSite<T>({
   html,
   script = '',

@@ -8,10 +8,10 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const prefix = 'tidegate-test-run-'
 
-/** Where a test run keeps its servers' data; named after the run's process. */
+/** Path prefix of a test run's server data. It contains the process id of the run. */
 export const runFolderPrefix = path.join(tmpdir(), `${prefix}${process.pid}-`)
 
-/** Ends the servers and removes the data of test runs that were killed before they could do it themselves. */
+/** Stops the servers and deletes the data of killed test runs. */
 export async function sweepDeadRuns(): Promise<void> {
   const dead = (await readdir(tmpdir())).filter(
     (name) => name.startsWith(prefix) && !isAlive(runOf(name)),
@@ -27,7 +27,7 @@ export async function sweepDeadRuns(): Promise<void> {
   }
 }
 
-/** Containers of a Docker daemon that was killed leave their file systems mounted. */
+/** Unmounts file systems that containers of a killed Docker daemon left. */
 async function unmount(folder: string): Promise<void> {
   const mounts = (await readFile('/proc/self/mounts', 'utf8').catch(() => '')).split('\n')
   const within = mounts
@@ -36,7 +36,7 @@ async function unmount(folder: string): Promise<void> {
   for (const place of within.toReversed()) await run('umount', ['--lazy', place])
 }
 
-/** Whether this user may remove it. */
+/** Returns true if this user may remove the folder. */
 function isOurs(folder: string): boolean {
   const uid = process.getuid?.()
   return uid === 0 || statSync(path.join(tmpdir(), folder), { throwIfNoEntry: false })?.uid === uid
@@ -44,7 +44,7 @@ function isOurs(folder: string): boolean {
 
 const runOf = (folder: string): number => Number.parseInt(folder.slice(prefix.length), 10)
 
-/** Returns whether a process has the id. */
+/** Returns true if a process with the id exists. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
@@ -57,6 +57,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended by itself.
+    // It has exited.
   }
 }

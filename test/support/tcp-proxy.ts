@@ -2,20 +2,20 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface TcpProxy {
-  /** The URL with this proxy's address in place of the server's. */
+  /** URL of the server through this proxy. */
   url: string
-  /** How many connections lead through it, and how many did at their most. */
+  /** Returns the current and the highest number of connections. */
   connections(): { now: number; most: number }
-  /** From now on nothing passes on the open connections, and nobody is told; new ones work. */
+  /** Silently stops traffic on open connections; new ones work. */
   freeze(): void
-  /** Nothing passes on any connection, old or new. */
+  /** Stops traffic on all connections, old and new. */
   cut(): void
-  /** What was open is reset; new connections work. */
+  /** Resets open connections; new ones work. */
   mend(): void
   close(): Promise<void>
 }
 
-/** Stands between a client and the server of `url`, and can go silent as a broken network does. Port 0 = any. */
+/** Starts a proxy in front of the server of `url` that can stop traffic like a broken network. Port 0 = any. */
 export async function startTcpProxy(url: string, port = 0): Promise<TcpProxy> {
   const target = new URL(url)
   const open = new Set<[Socket, Socket]>()
@@ -46,7 +46,7 @@ export async function startTcpProxy(url: string, port = 0): Promise<TcpProxy> {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
   const own = new URL(url)
-  // Its Unix socket would lead around the proxy.
+  // A Unix socket would bypass the proxy.
   own.searchParams.delete('host')
   own.host = `127.0.0.1:${address.port}`
   function freeze(): void {
@@ -79,7 +79,7 @@ export async function startTcpProxy(url: string, port = 0): Promise<TcpProxy> {
   }
 }
 
-/** A proxy at a port of its own, at which nobody answers while it is away. It is away at first. */
+/** Creates a proxy that is initially stopped. While stopped, nothing listens on its port. */
 export function createAbsentProxy(url: string, port: number) {
   let proxy: TcpProxy | undefined
   return {

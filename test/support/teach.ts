@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts'
 import { createRest } from './rest.ts'
 import type { RunningTidegate } from './tidegate.ts'
 
-/** Teaches Chromium's engine with `tidegate learn` and a headless browser. Resolves with what the page says then. */
+/** Teaches Chromium's engine with `tidegate learn` and a headless browser. Resolves with the page's result text. */
 export async function teachChromium(dataDir: string): Promise<string> {
   const learning = followCli(['learn'], { DATA_DIR: dataDir })
   const url = /http:\S+/.exec(await learning.line(/^Open http/))?.[0] ?? ''
@@ -19,7 +19,7 @@ export async function teachChromium(dataDir: string): Promise<string> {
   return shown ?? ''
 }
 
-/** What a session of the demo page in a headless Chromium is compared with. */
+/** Returns the evidence sources of a demo-page session in a headless Chromium. */
 export async function sourcesOfDemo({
   baseUrl,
   credentials,
@@ -35,7 +35,7 @@ export async function sourcesOfDemo({
   )
 }
 
-/** Waits until new sessions of a headless Chromium are compared with what was taught. */
+/** Waits until new sessions of a headless Chromium are compared with the taught answers. */
 export async function countsForChromium(tidegate: RunningTidegate): Promise<void> {
   const isCounted = async () => {
     if (!(await sourcesOfDemo(tidegate)).includes('learned_answers'))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
 
-/** Returns a folder that is there while the tests beside this call run. */
+/** Creates a folder for the tests of the calling scope. Deletes it afterwards. */
 export function temporaryFolder(name: string): string {
   const folder = path.join(tmpdir(), `tidegate-${name}-${randomBytes(6).toString('hex')}`)
   beforeAll(() => mkdir(folder))

@@ -4,20 +4,20 @@ import path from 'node:path'
 export const root = path.resolve(import.meta.dirname, '../..')
 
 /**
- * The vitest projects. `make test` runs all but two: `long` are the files that call themselves so, and `faults` kill
- * servers at random or compare times, so that they have the machine to themselves.
+ * Vitest projects. `make test` runs all except `long`, the files named so, and `faults`, which kill servers at random
+ * or compare times and therefore run alone.
  */
 export const projectNames = ['unit', 'database', 'process', 'browser', 'long', 'faults'] as const
 export type ProjectName = (typeof projectNames)[number]
 
 interface TestFile {
-  /** From the project's root. */
+  /** Path from the project's root. */
   file: string
-  /** Whether it imports the module, itself or through other modules of test/. Types do not count. */
+  /** Returns true if the file imports the module, directly or through other modules of test/. Ignores type imports. */
   uses(module: string): boolean
 }
 
-/** The first rule that a file meets is its project: each file has exactly one. */
+/** The first matching rule determines the project of a file. */
 const rules: [ProjectName, (test: TestFile) => boolean][] = [
   ['faults', ({ file }) => isFaultFile(file)],
   ['long', ({ file }) => isLongFile(file)],
@@ -29,13 +29,13 @@ const rules: [ProjectName, (test: TestFile) => boolean][] = [
 
 const isFaultFile = (file: string): boolean => file.startsWith('test/faults/')
 
-/** Returns whether `make test` leaves the file out; a path from the root. */
+/** Returns true if `make test` excludes the file, a path from the root. */
 export const isLongFile = (file: string): boolean =>
   isFaultFile(file) || file.endsWith('.long.test.ts')
 
 export type Read = (file: string) => string
 
-/** The project of a test file, which follows from what it imports. */
+/** Returns the project of a test file, derived from its imports. */
 export function projectOf(file: string, read: Read = readFile): ProjectName {
   const modules = reach(file, read)
   const [name] =
@@ -44,14 +44,14 @@ export function projectOf(file: string, read: Read = readFile): ProjectName {
   return name
 }
 
-/** Every test file, as paths from the root. */
+/** Returns all test files, as paths from the root. */
 export function testFiles(): string[] {
   return globSync('test/**/*.test.ts', { cwd: root }).sort()
 }
 
 export const readFile: Read = (file) => readFileSync(path.join(root, file), 'utf8')
 
-/** What a file imports, and what the modules of test/ among it import. */
+/** Returns the imports of a file, including those of imported modules of test/. */
 export function reach(file: string, read: Read, found = new Set<string>()): Set<string> {
   for (const module of imports(file, read(file))) {
     if (found.has(module)) continue

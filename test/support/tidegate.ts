@@ -18,25 +18,28 @@ export interface RunningTidegate {
   dataDir: string
   credentials: Credentials
   pid: number
-  /** Everything the process printed so far. */
+  /** Returns the output so far. */
   output(): string
-  /** SIGTERM; resolves with the exit code. Removes the data unless it was given. Rejects when a secret key leaked. */
+  /**
+   * Sends SIGTERM, and deletes the data unless `dataDir` was given. Resolves with the exit code; rejects if a key
+   * leaked.
+   */
   stop(): Promise<number | null>
-  /** SIGKILL, nothing is cleaned up. */
+  /** Sends SIGKILL without cleaning up. */
   kill(): Promise<void>
 }
 
 export interface StartOptions {
   env?: Record<string, string>
-  /** Kept after stop, so that a second start finds the same data. */
+  /** Data folder, kept after `stop` for another start. */
   dataDir?: string
-  /** Starts a Postgres for this server, although nothing is kept: for tests of it or of the load on it. */
+  /** Starts a separate Postgres even without `dataDir`, for tests of Postgres or its load. */
   hasPostgres?: boolean
 }
 
 /**
- * Starts `tidegate dev` as a process on a free port and waits until it is ready. Without `dataDir` its database is on
- * the test run's Postgres, because an embedded one costs about six seconds of CPU.
+ * Starts `tidegate dev` on a free port and waits until it is ready. Without `dataDir`, uses the test run's Postgres,
+ * because an embedded one costs about six seconds of CPU time.
  */
 export async function startTidegate({
   env = {},
@@ -66,7 +69,7 @@ export async function startTidegate({
       if (!dataDir) await rm(folder, { recursive: true, force: true })
       const { KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix } = env
       if (brokers && prefix) await sweepTopics({ brokers, prefix })
-      // But for the link that is printed to log in with, once and at once.
+      // Except for the login link, which is printed once.
       refuseSecretKeys('the output of the server', server.output().replace(/#code=conlog_\w+/, ''))
       if (leak) throw leak
       return code
@@ -77,6 +80,6 @@ export async function startTidegate({
   }
 }
 
-/** The link that the start prints. It works once. */
+/** Returns the login link that the server printed. It works once. */
 export const loginLinkOf = ({ output }: Pick<RunningTidegate, 'output'>): string =>
   /http\S+\/console#code=\S+/.exec(output())?.[0] ?? ''

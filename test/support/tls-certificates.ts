@@ -26,21 +26,21 @@ import {
   Version,
 } from '@peculiar/asn1-x509'
 
-/** PEM, as tls.createServer and the client's `ca` take them. */
+/** Certificate and key in PEM. */
 export interface Certificate {
   key: string
   cert: string
 }
 
 export interface Authority {
-  /** Trusted by who has it as `ca`. */
+  /** Certificate that clients pass as `ca`. */
   ca: string
   issue(options: { host: string; notBefore?: Date; notAfter?: Date }): Certificate
 }
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** A certificate authority of this test run. */
+/** Creates a certificate authority. */
 export function createAuthority(name = 'Test authority'): Authority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const period = { notBefore: new Date(Date.now() - dayMs), notAfter: new Date(Date.now() + dayMs) }
@@ -71,12 +71,12 @@ export interface CertificateContents {
   notBefore: Date
   notAfter: Date
   publicKey: KeyObject
-  /** Of P-256. */
+  /** P-256 key of the signer. */
   signer: KeyObject
   extensions: Extension[]
 }
 
-/** DER. Node can only read them. */
+/** Returns a certificate in DER. Node can only read certificates. */
 export function makeCertificate(contents: CertificateContents): Buffer {
   const signatureAlgorithm = new AlgorithmIdentifier({ algorithm: '1.2.840.10045.4.3.2' })
   const spki = contents.publicKey.export({ type: 'spki', format: 'der' })
@@ -100,7 +100,7 @@ export function makeCertificate(contents: CertificateContents): Buffer {
 export const extension = (extnID: string, value: ArrayBuffer | Uint8Array): Extension =>
   new Extension({ extnID, critical: false, extnValue: new OctetString(value) })
 
-/** Whether it is an authority's. */
+/** Returns the extension that says whether the certificate is a CA. */
 export const basicConstraints = (cA: boolean): Extension =>
   extension(id_ce_basicConstraints, AsnConvert.serialize(new BasicConstraints({ cA })))
 
@@ -114,7 +114,7 @@ function nameOf(commonName: string): Name {
   ])
 }
 
-/** dNSName, or iPAddress of an IPv4 address. */
+/** Returns a dNSName, or an iPAddress for an IPv4 address. */
 function subjectNames(host: string): SubjectAlternativeName {
   const isAddress = /^[\d.]+$/.test(host)
   return new SubjectAlternativeName([

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 
-/** What a receiver's answer means to the one who sends: only `acknowledged` ends a delivery. */
+/** Meaning of a receiver's response for the sender. Only `acknowledged` ends a delivery. */
 export type Meaning = 'acknowledged' | 'refused'
 
-/** One way to answer a request whose body has been read. */
+/** Response of a receiver to a request whose body was read. */
 export interface Behaviour {
   name: string
   meaning: Meaning
@@ -20,7 +20,7 @@ export const accept: Behaviour = {
   answer: (_request, response) => void response.end('received'),
 }
 
-/** Answers after so many milliseconds. */
+/** Responds after this many milliseconds. */
 export function acceptAfter(ms: number): Behaviour {
   return {
     name: `accept after ${ms} ms`,
@@ -40,7 +40,7 @@ export function status(code: number, headers: Record<string, string> = {}): Beha
   }
 }
 
-/** 429 with an HTTP date so many seconds from now, of which the form keeps only whole ones. */
+/** Responds 429 with an HTTP date this many seconds from now, rounded to seconds. */
 export function tooManyUntil(seconds: number): Behaviour {
   return {
     name: '429 until a date',
@@ -52,7 +52,7 @@ export function tooManyUntil(seconds: number): Behaviour {
   }
 }
 
-/** Takes the request and never answers; the connection stays open until the other side ends it. */
+/** Never responds, and keeps the connection open. */
 export const silence: Behaviour = { name: 'silence', meaning: 'refused', answer: () => {} }
 
 export const resetBeforeHeaders: Behaviour = {
@@ -61,7 +61,7 @@ export const resetBeforeHeaders: Behaviour = {
   answer: (request) => reset(request.socket),
 }
 
-/** A 200 whose body is cut off in the middle. */
+/** Responds 200 with a truncated body. */
 export const halfBody: Behaviour = {
   name: 'half a body, then a reset',
   meaning: 'refused',
@@ -71,7 +71,7 @@ export const halfBody: Behaviour = {
   },
 }
 
-/** A 200 whose body stops in the middle and never goes on. */
+/** Responds 200 with a body that stalls in the middle. */
 export const stalledBody: Behaviour = {
   name: 'half a body, then silence',
   meaning: 'refused',
@@ -81,7 +81,7 @@ export const stalledBody: Behaviour = {
   },
 }
 
-/** A 200 whose body never ends: what was answered stands, and the rest is the sender's to refuse. */
+/** Responds 200 with an endless body. The status counts; the sender must stop reading. */
 export const endlessBody: Behaviour = {
   name: 'endless body',
   meaning: 'acknowledged',
@@ -100,12 +100,12 @@ export const malformed: Behaviour = {
   answer: (request) => void request.socket.end('This is not HTTP.\r\n\r\n'),
 }
 
-/** Sends whoever follows it to `url`. */
+/** Redirects to `url`. */
 export function redirect(code: 301 | 302 | 307 | 308, url: string): Behaviour {
   return { ...status(code, { location: url }), name: `redirect ${code}` }
 }
 
-/** A TCP reset; on TLS, whose sockets cannot be reset, an end without a close_notify. */
+/** Resets the TCP connection. TLS sockets cannot be reset, so they end without a close_notify. */
 function reset(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy()
   else socket.resetAndDestroy()

@@ -4,7 +4,7 @@ import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 
 const { components } = published
 const { schemas } = components
-// The description gives webhook events ids of a form of their own; service.md, which is followed, gives them evt_ ids.
+// The description has a different id format for webhook events than service.md, whose evt_ ids are used.
 const document = {
   ...published,
   components: { ...components, schemas: { ...schemas, WebhookEventId: schemas.EventId } },
@@ -13,7 +13,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
 ajv.addSchema(document, 'contract')
 
-/** What a delivery's body has that the published schema of that name does not allow; empty when there is nothing. */
+/** Returns the violations of the published schema in a delivery's body; empty if there are none. */
 export function bodyProblems(name: keyof typeof schemas, body: string): string[] {
   const validate = ajv.getSchema(`contract#/components/schemas/${name}`)
   if (!validate) throw new Error(`no schema ${name}`)

@@ -3,7 +3,7 @@ import { endChild } from './end-child.ts'
 import { eventually } from './eventually.ts'
 import { spawnProgram } from './program.ts'
 
-/** A line of `listen --json`. */
+/** Line of `listen --json`. */
 export interface Seen {
   event_id: string
   type: string
@@ -17,9 +17,9 @@ export interface Listener {
   url: string
   endpointId: string | undefined
   lines: string[]
-  /** With --json. */
+  /** Returns the lines printed with --json. */
   seen(): Seen[]
-  /** Ctrl-C; resolves with the exit code. */
+  /** Sends SIGINT, like Ctrl-C. Resolves with the exit code. */
   stop(): Promise<number | null>
 }
 
@@ -47,7 +47,7 @@ export async function listen(args: string[], dataDir: string): Promise<Listener>
   return listener
 }
 
-/** Ends those that a test left. */
+/** Stops listeners that a test left running. */
 export async function stopListeners(): Promise<void> {
   await Promise.all(running.splice(0).map((listener) => listener.stop()))
 }

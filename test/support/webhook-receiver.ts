@@ -13,7 +13,7 @@ import { Webhook } from 'standardwebhooks'
 import type { Certificate } from './tls-certificates.ts'
 import { accept, type Behaviour, type Meaning } from './webhook-behaviours.ts'
 
-/** A request as it arrived, and what was done with it. Times are epoch milliseconds. */
+/** Received request and its response. Times are epoch milliseconds. */
 export interface Received {
   path: string
   eventId: string
@@ -24,40 +24,40 @@ export interface Received {
   nth: number
   behaviour: string
   meaning: Meaning
-  /** When there was nothing more to send; undefined until then. */
+  /** Time when the response was complete; undefined until then. */
   answeredAt?: number
 }
 
-/** What a receiver knows when it decides how to answer. */
+/** Request to which a receiver chooses a response. */
 export type Incoming = Omit<Received, 'behaviour' | 'meaning' | 'answeredAt'>
 
 export interface ReceiverOptions {
-  /** Default: accepts all. */
+  /** Default: accepts all requests. */
   choose?: (incoming: Incoming) => Behaviour
-  /** Given = it speaks HTTPS, with the certificate that this returns for a connection. */
+  /** Enables HTTPS with the certificate that this returns for each connection. */
   certificate?: () => Certificate
-  /** Of the port; default any. */
+  /** Port to listen on. Default: any. */
   port?: number
 }
 
 export interface WebhookReceiver {
   port: number
   url(path: string): string
-  /** In the order of arrival. */
+  /** Requests in order of arrival. */
   requests: readonly Received[]
-  /** Connections that were opened, whatever came over them. */
+  /** Returns the number of opened connections, with or without requests. */
   connections(): number
-  /** Requests to this path are verified from now on: one of the secrets must have signed them. */
+  /** Verifies later requests to this path: they must be signed with one of the secrets. */
   expectSignature(path: string, ...secrets: string[]): void
-  /** What was wrong with requests: missing headers, bad signatures, ids that do not agree. */
+  /** Problems with requests: missing headers, invalid signatures, conflicting ids. */
   problems: readonly string[]
-  /** Resolves while request number `count` (from 1) is being answered, before its answer is sent. */
+  /** Resolves after request number `count` (from 1) arrived, before its response is sent. */
   reached(count: number): Promise<void>
-  /** Ends the connections and frees the port. */
+  /** Closes the connections and the port. */
   close(): Promise<void>
 }
 
-/** A customer's server that is sent webhooks: it checks, records and answers each request as `choose` says. */
+/** Starts a customer's webhook server. It checks and records each request, and responds as `choose` says. */
 export async function startWebhookReceiver(
   options: ReceiverOptions = {},
 ): Promise<WebhookReceiver> {
@@ -95,7 +95,7 @@ export async function startWebhookReceiver(
     return { path, eventId, headers: request.headers, body, receivedAt, nth }
   }
 
-  // A sender that was killed in the middle of its request is no problem of the receiver's.
+  // Ignores requests that were aborted because the sender was killed.
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void handle(request, response).catch(() => request.socket.destroy())
   const plain = createServer(listener)
@@ -159,12 +159,12 @@ function bodyId(body: string): unknown {
   return typeof parsed === 'object' && parsed !== null && 'id' in parsed ? parsed.id : undefined
 }
 
-/** By both headers: the published package for one, the documented rule for the other. */
+/** Returns true if both signature headers are valid: one by the published package, the other by the documented rule. */
 function isSigned(incoming: Incoming, secret: string): boolean {
   return verifiesStandard(incoming, secret) && verifiesOwn(incoming, secret)
 }
 
-/** Whether the `webhook-signature` header has an entry by this secret. */
+/** Returns true if the `webhook-signature` header has a signature by this secret. */
 export function verifiesStandard({ headers, body }: Incoming, secret: string): boolean {
   const texts = Object.entries(headers).map(([name, value]) => [name, String(value)])
   try {
@@ -175,7 +175,7 @@ export function verifiesStandard({ headers, body }: Incoming, secret: string): b
   }
 }
 
-/** Whether `X-Foil-Signature` is by this secret; it has room for the newest only. */
+/** Returns true if `X-Foil-Signature`, which only has the newest secret's signature, is by this secret. */
 export function verifiesOwn({ headers, body }: Incoming, secret: string): boolean {
   const signed = `${headers['x-foil-timestamp']}.${body}`
   return headers['x-foil-signature'] === createHmac('sha256', secret).update(signed).digest('hex')

@@ -7,7 +7,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type ClusterOptions, type Owner, startCluster } from './cluster.ts'
 import { metaOf, sessionScored, visitorLink } from './session-scored.ts'
 
-/** Time-outs, retries and leases in fractions of a second; deliveries to this machine. */
+/** Settings with timeouts, retries and leases of less than a second, and deliveries to this machine. */
 export const fastWebhooks = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_RETRY_SECONDS: '0,0.2,0.5,1,1,1,2,2,2,2',
@@ -16,7 +16,7 @@ export const fastWebhooks = {
 }
 export const fastAttempts = fastWebhooks.WEBHOOK_RETRY_SECONDS.split(',').length
 
-/** A delivery as the read model has it. */
+/** Delivery in the read model. */
 export interface Delivery {
   delivery_id: string
   event_id: string
@@ -25,14 +25,14 @@ export interface Delivery {
   attempts: number
 }
 
-/** The ids of sessions that follow from a text. */
+/** Derives session ids from a text. */
 export function sessionIds(text: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => derivedId('sid', text, String(i)))
 }
 
 const codec = createCodec()
 
-/** A server that delivers nothing until another one has the role `webhooks`. */
+/** Starts a server that delivers nothing until another one has the role `webhooks`. */
 export async function openWebhookWorld({
   env = {},
   roles = 'collect,api,scoring,projections',
@@ -42,11 +42,11 @@ export async function openWebhookWorld({
   return {
     cluster,
     pool: cluster.pool,
-    /** The first organization. */
+    /** First organization. */
     tenant: cluster.owner,
     createEndpoint: cluster.createEndpoint,
     startDispatcher: () => cluster.serve('webhooks'),
-    /** Appends final decisions as scoring would, one for each of the sessions. */
+    /** Appends a final decision for each of the sessions, like scoring. */
     async score(of: Owner, sessions: readonly string[]): Promise<void> {
       const events = sessions.map((sessionId) => decision(of, sessionId))
       const log = await cluster.log()
@@ -55,7 +55,7 @@ export async function openWebhookWorld({
       )
     },
     deliveries: () => readDeliveries(cluster.pool),
-    /** All events of the webhooks topic, in order within an event id. */
+    /** Returns all events of the webhooks topic, in order within an event id. */
     async history(): Promise<RecordedEvent[]> {
       const events: RecordedEvent[] = []
       await readTopicToEnd({
@@ -72,7 +72,7 @@ export async function openWebhookWorld({
 
 export type WebhookWorld = Awaited<ReturnType<typeof openWebhookWorld>>
 
-/** All deliveries that the read model of this database shows, by id. */
+/** Returns all deliveries in the read model, ordered by id. */
 export async function readDeliveries(pool: pg.Pool): Promise<Delivery[]> {
   const { rows } = await pool.query<Delivery>(
     `select delivery_id, event_id, endpoint_id, status, attempts from read.webhook_deliveries
@@ -81,7 +81,7 @@ export async function readDeliveries(pool: pg.Pool): Promise<Delivery[]> {
   return rows
 }
 
-/** A session's first and final decision, made now, with a visitor: two webhook events follow from it. */
+/** Returns a session's first and final decision, with a visitor, which raises two webhook events. */
 function decision({ organizationId }: Owner, sessionId: string) {
   const now = Date.now()
   return sessionScored({

@@ -10,14 +10,14 @@ const run = promisify(execFile)
 export const windowSize = { width: 1280, height: 960 }
 
 export interface Desktop {
-  /** Opens a browser window as a person would from a menu: nothing drives it but the mouse and the keyboard. */
+  /** Opens a browser window without a driver, for mouse and keyboard input. */
   openWindow(url: string, profile: Profile): Promise<void>
-  /** Runs xdotool with these words, for example `['mousemove', '10', '20', 'sleep', '0.1', 'click', '1']`. */
+  /** Runs xdotool with these arguments, for example `['mousemove', '10', '20', 'sleep', '0.1', 'click', '1']`. */
   input(words: string[]): Promise<void>
   close(): Promise<void>
 }
 
-/** A screen without a monitor (Xvfb), and on it whatever is opened. */
+/** Opens a virtual screen (Xvfb). */
 export async function openDesktop(): Promise<Desktop> {
   const screen = spawn(
     'Xvfb',
@@ -37,7 +37,7 @@ export async function openDesktop(): Promise<Desktop> {
       const flags = [...quietFlags, `--window-size=${width},${height}`, '--window-position=40,30']
       const args = [...flags, `--user-data-dir=${profile.dir}`, url]
       browsers.push(spawn(chromiumFile(), args, { env, stdio: 'ignore' }))
-      // Chromium opens and drops other windows first; xdotool fails when one goes away under it.
+      // Chromium first opens and closes other windows; xdotool fails if one disappears meanwhile.
       const focus = () => input(['search', '--onlyvisible', '--class', 'chrom', 'windowfocus'])
       await eventually(focus, { timeoutMs: 30_000, intervalMs: 200 })
     },

@@ -3,8 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { flags, options } from './common.mjs'
 
 /**
- * Starts a Chromium window with nothing but a debugging port, and returns the address of that. Port 0 would make
- * navigator.webdriver true.
+ * Starts a Chromium window with only a debugging port, and returns its URL. Port 0 would make navigator.webdriver true.
  */
 export async function plainChromium() {
   const port = `--remote-debugging-port=${options.port}`

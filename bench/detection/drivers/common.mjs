@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Of `automation.ts`: url, folder, seed, chromium, headless and what a framework has beside. */
+/** Options from `automation.ts`: url, folder, seed, chromium, headless, and those of the framework. */
 export const options = JSON.parse(process.env.EVAL_CASE)
 
 export const text = {
@@ -13,7 +13,7 @@ export const text = {
 const quiet = ['--no-sandbox', '--no-first-run', '--no-default-browser-check', '--disable-sync']
 export const flags = [...quiet, ...(options.flags ?? [])]
 
-/** Loads, acts when it is told to, and closes when its input ends. */
+/** Loads the page, acts on request, and closes when standard input ends. */
 export async function drive({ load, act, close }) {
   const { promise: toldToAct, resolve } = Promise.withResolvers()
   const { promise: over, resolve: end } = Promise.withResolvers()
@@ -27,7 +27,7 @@ export async function drive({ load, act, close }) {
   process.exit(0)
 }
 
-/** Numbers from 0 to 1 that follow from the seed. */
+/** Returns a generator of numbers from 0 to 1, seeded by `options.seed`. */
 export function createNumbers() {
   let state = [...options.seed].reduce(
     (sum, letter) => (Math.imul(sum, 31) + letter.charCodeAt(0)) | 0,

@@ -1,4 +1,4 @@
-// Browsers that are none: jsdom and happy-dom with what of the web Node has; options.package, options.userAgent.
+// Simulated browsers, jsdom and happy-dom, with Node's web APIs. Options: `package`, `userAgent`.
 import { drive, options, text } from './common.mjs'
 
 const fromNode = [
@@ -44,7 +44,7 @@ function lend(target) {
   }
 }
 
-/** Under its own name; relative addresses are the page's, and a signal of its realm would be refused. */
+/** Returns a fetch that sends the page's user agent, resolves relative URLs, and drops signals of the page's realm. */
 function fetchOf({ navigator }) {
   return (to, { method, headers, body } = {}) => {
     const own =

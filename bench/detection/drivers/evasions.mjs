@@ -1,4 +1,4 @@
-// Scripts that run before the page's own in a stock browser whose navigator.webdriver is true.
+// Scripts that run before those of the page in a stock browser whose navigator.webdriver is true.
 
 const rewrite = `
   const clean = (value) => {

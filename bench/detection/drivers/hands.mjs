@@ -1,4 +1,4 @@
-// A real window whose tool acts without its defaults: options.package, and options.hands says how.
+// Real window whose tool acts without its default behavior. Options: `package`, `hands`.
 import { setTimeout as delay } from 'node:timers/promises'
 import { createNumbers, drive, flags, options, text } from './common.mjs'
 
@@ -26,7 +26,7 @@ async function open() {
 const between = (least, most) => least + next() * (most - least)
 let at = { x: 500, y: 420 }
 
-/** Along a bent path, slow at both ends. */
+/** Moves along a curved path, slow at both ends. */
 async function moveTo(to) {
   const steps = Math.round(between(25, 45))
   const bend = between(-40, 40)
@@ -57,7 +57,7 @@ async function pressOn(id) {
   await delay(between(250, 600))
 }
 
-/** Holds Shift for capitals, holds keys unevenly, and halts before words. */
+/** Types with Shift for capitals, irregular hold times, and pauses before words. */
 async function typeWith(words) {
   for (const letter of words) {
     const isCapital = letter !== letter.toLowerCase() || letter === '@'
@@ -80,7 +80,7 @@ async function careful() {
   await pressOn('send')
 }
 
-/** By the tool's own click and type, which have a pause between keys. */
+/** Uses the tool's own click and type, with a pause between keys. */
 async function plainly(texts) {
   for (const [id, words] of Object.entries(texts)) {
     await page.click(`#${id}`)

@@ -1,4 +1,4 @@
-// Chromium that poses as a touch phone: options.package. `chrome-remote-interface` varies what a finger varies.
+// Chromium that poses as a touch phone. Option: `package`. `chrome-remote-interface` varies its touches like a finger.
 import { setTimeout as delay } from 'node:timers/promises'
 import { plainChromium } from './attach.mjs'
 import { createNumbers, drive, flags, options, text } from './common.mjs'
@@ -104,7 +104,7 @@ async function openProtocol() {
   }
 }
 
-/** Workers say the platform of the phone, which emulation does not reach. */
+/** Makes workers report the phone's platform, because emulation does not apply to them. */
 async function replaceInWorkers(client) {
   const expression = `Object.defineProperty(WorkerNavigator.prototype, 'platform', { get: () => 'Linux armv81' })`
   client.on('Target.attachedToTarget', ({ sessionId }) => {

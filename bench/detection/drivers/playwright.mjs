@@ -1,4 +1,4 @@
-// Playwright and its patched relatives: options.package; options.attach = to a Chromium that is started plainly.
+// Playwright and its patched variants. Options: `package`; `attach` connects to a Chromium started without flags.
 import { plainChromium } from './attach.mjs'
 import { drive, flags, options, text } from './common.mjs'
 
@@ -30,7 +30,7 @@ await drive({
   async load(url) {
     page = await open()
     await page.goto(url)
-    // A driver that hides its contexts may have lost the first one.
+    // Drivers that hide their contexts may have lost the first one.
     await page.title().catch(() => page.title())
   },
   async act() {

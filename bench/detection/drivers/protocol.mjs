@@ -1,4 +1,4 @@
-// The bare DevTools protocol. options.agent = looks at screenshots, thinks, and clicks at positions, as AI agents do.
+// Bare DevTools protocol. With `options.agent`, takes screenshots, pauses and clicks at positions, like AI agents.
 import { setTimeout as delay } from 'node:timers/promises'
 import CDP from 'chrome-remote-interface'
 import { plainChromium } from './attach.mjs'

@@ -1,4 +1,4 @@
-// Puppeteer and its relatives: options.package, options.stealth, options.ghost, options.protocol, options.evasion.
+// Puppeteer and its variants. Options: `package`, `stealth`, `ghost`, `protocol`, `evasion`.
 import { createRequire } from 'node:module'
 import { drive, flags, options, text } from './common.mjs'
 import { evasions } from './evasions.mjs'

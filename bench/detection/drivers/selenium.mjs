@@ -1,4 +1,4 @@
-// Selenium by WebDriver: options.browser is chrome, firefox or webkit; options.hidden = the flags that hide it.
+// Selenium over WebDriver. Options: `browser` is chrome, firefox or webkit; `hidden` sets flags that hide it.
 import { Builder, By, Capabilities } from 'selenium-webdriver'
 import chrome from 'selenium-webdriver/chrome.js'
 import firefox from 'selenium-webdriver/firefox.js'

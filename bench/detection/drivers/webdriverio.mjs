@@ -1,4 +1,4 @@
-// WebdriverIO over WebDriver BiDi; options.browser is chrome or firefox.
+// WebdriverIO over WebDriver BiDi. `options.browser` is chrome or firefox.
 import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { remote } from 'webdriverio'

@@ -13,7 +13,7 @@ function post(path, body) {
   })
 }
 
-/** Where the fields are within the viewport, so that a hand on the outside finds them. */
+/** Reports the positions of the fields in the viewport, for input from outside the browser. */
 function tellLayout() {
   const boxes = fields.map((id) => {
     const { left, top, width, height } = document.getElementById(id).getBoundingClientRect()
@@ -35,7 +35,7 @@ async function askFpscanner() {
   return { bot: found.fastBotDetection, why: fired.map(([name]) => name) }
 }
 
-/** A peer that does not run here has not found a bot, and the report says so. */
+/** Returns a peer's result. `bot` is null if the peer fails or does not respond in time. */
 async function answerOf(ask) {
   const late = new Promise((resolve) =>
     setTimeout(resolve, 4000, { bot: null, why: ['no answer'] }),
@@ -51,7 +51,7 @@ async function begin() {
   const client = sdk.start({ publishableKey: settings.publishableKey, endpoint: settings.endpoint })
   await client.waitForFingerprint()
   const first = await client.getSession()
-  // The peers come after the first hand-off, so that nothing they do is in its snapshot.
+  // Peers run after the first hand-off, so that they do not affect its snapshot.
   const peers = { botd: await answerOf(askBotd), fpscanner: await answerOf(askFpscanner) }
   document.getElementById('form').addEventListener('submit', (event) => {
     event.preventDefault()
@@ -61,7 +61,7 @@ async function begin() {
   addEventListener('scroll', () => setTimeout(tellLayout, 200))
   await tellLayout()
   await post('result', { phase: 'load', ...first, ...peers })
-  // An extension that drives the page waits for it.
+  // The driver extension waits for this.
   document.documentElement.dataset.judged = 'load'
 }
 

@@ -5,7 +5,7 @@ import { sendForged } from '../forging.ts'
 import { startTidegate, type Tidegate } from '../tidegate.ts'
 import { loadTraces, type Trace } from './load.ts'
 
-/** A risk signal of behaviour may fire on this share of people's traces. */
+/** Maximum share of people's traces on which a behavioral risk signal may fire. */
 const mostOfPeople = 0.01
 
 export interface Share {
@@ -20,7 +20,7 @@ interface Judged {
   fired: { signal: string; role: string }[]
 }
 
-/** What each behaviour signal says of the traces: the share of people's, and of bots', on which it fires. */
+/** Returns the shares of human and bot traces on which each behavior signal fires. */
 export function sharesOf(judged: Judged[]): Share[] {
   const signals = new Map(
     judged.flatMap(({ fired }) => fired).map(({ signal, role }) => [signal, role]),
@@ -42,7 +42,7 @@ interface Folders {
   delbot: string | undefined
 }
 
-/** Prints the shares; false where a risk signal fires on more people than it may, or there is no trace. */
+/** Prints the shares. Returns false if a risk signal fires on too many people, or there are no traces. */
 export async function gateTraces({ balabit, delbot }: Folders): Promise<boolean> {
   const traces = [
     ...(balabit ? loadTraces(balabit, 'balabit') : []),
@@ -69,7 +69,7 @@ async function judge(traces: Trace[]): Promise<Judged[]> {
   }
 }
 
-/** The behaviour goes with the snapshot of an invented person's browser; only what is said of behaviour counts. */
+/** Returns the behavior signals that fire on the summary, sent with the snapshot of an invented person. */
 async function firedBy(summary: unknown, tidegate: Tidegate) {
   const snapshot = somebody()
   const behavior = behaviorSchema.parse(Object(summary))

@@ -11,17 +11,17 @@ export interface TraceEvent {
 
 export interface Trace {
   name: string
-  /** By its path: recordings of DELBOT are of people and of bots. */
+  /** Derived from the path: DELBOT has recordings of people and bots. */
   by: 'person' | 'bot'
   events: TraceEvent[]
 }
 
-// Recorded hands for `make eval ARGS='--balabit DIR --delbot DIR'`; neither set is ours to ship. Balabit's is CSV with the
-// columns `record timestamp,client timestamp,button,state,x,y`, in seconds. DELBOT's is a line `resolution:width,height`
-// and then lines of `milliseconds,action,x,y`; what has `bot` in its path counts as a bot's.
+// Recorded hands for `make eval ARGS='--balabit DIR --delbot DIR'`; neither set is ours to ship. Balabit's is CSV with
+// the columns `record timestamp,client timestamp,button,state,x,y`, in seconds. DELBOT's is a line
+// `resolution:width,height` and then lines of `milliseconds,action,x,y`; what has `bot` in its path counts as a bot's.
 export type TraceFormat = 'balabit' | 'delbot'
 
-/** Every trace below a folder, cut where nothing happened for long. */
+/** Returns all traces below a folder, split at long pauses. */
 export function loadTraces(folder: string, format: TraceFormat): Trace[] {
   const files = globSync('**/*', { cwd: folder, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -66,7 +66,7 @@ const actions: [RegExp, TraceEvent['type']][] = [
   [/^Released/i, 'release'],
   [/^(Scroll|Up$|Down$)/i, 'wheel'],
 ]
-/** The recorder of Balabit writes 65535 where it knows no position. */
+/** Balabit's value for an unknown position. */
 const unknownPosition = 65_535
 
 function eventOf(read: {
@@ -83,10 +83,10 @@ function eventOf(read: {
 
 const longestPauseMs = 5000
 const longestMs = 30_000
-/** Fewer moves say nothing about a hand. */
+/** Traces with fewer moves are ignored. */
 const fewestMoves = 20
 
-/** As a visit sees them: pieces of half a minute at most. */
+/** Splits a trace into parts of at most half a minute, like a visit. */
 function cut(events: TraceEvent[]): TraceEvent[][] {
   const pieces: TraceEvent[][] = []
   for (const event of events) {

@@ -1,7 +1,7 @@
-// The SDK's own summariser, fed with a recorded hand. Plain JavaScript, since its types are those of a page.
+// Runs the SDK's own summary of input on a recording. Plain JavaScript, because the SDK has a page's types.
 
 const listeners = new Map()
-/** A window below its title bar and tabs. */
+/** Offset of the page below the title bar and tabs. */
 const offset = { x: 60, y: 130 }
 
 Object.assign(globalThis, {
@@ -22,7 +22,7 @@ Object.assign(globalThis, {
   },
 })
 
-// By its address, as it is type-checked with the types of a page only.
+// Imported by URL, because the SDK is type-checked only with a page's types.
 const sdk = new URL('../../../services/web/sdk/behavior/inputs.ts', import.meta.url)
 const { trackBehavior } = await import(sdk.href)
 
@@ -30,7 +30,7 @@ function emit(type, event) {
   for (const listener of listeners.get(type) ?? []) listener({ ...event, type })
 }
 
-/** What the SDK would send of a trace. */
+/** Returns the behavior that the SDK would send for a trace. */
 export function summarise({ events }) {
   listeners.clear()
   const stopping = new AbortController()

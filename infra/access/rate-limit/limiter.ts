@@ -1,5 +1,5 @@
 import type { KeyType } from '../../../schemas/events.ts'
-import { createGroupCommit } from '../../flow/group-commit.ts'
+import { createBatcher } from '../../flow/batcher.ts'
 import type { Clock, ConsoleSessionId, OrganizationId } from '../../ids.ts'
 import { createLru } from '../../lru.ts'
 
@@ -31,7 +31,7 @@ export interface RateLimitResult {
 }
 
 export interface RateLimiter {
-  /** Admits synchronously by the last balance while few units are unreported. Only the store refuses. */
+  /** Admits synchronously, by the last known balance, while few units are unreported. Only the store refuses. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   /** Returns the whole units left in the bucket as far as this process knows; negative for a debt. */
@@ -41,10 +41,10 @@ export interface RateLimiter {
 }
 
 /**
- * Parts per unit. A bucket of `limit` units per 60 seconds refills by `limit` parts a millisecond, so all arithmetic is
- * in integers, exact up to a limit of 10^11.
+ * Balances are in parts of a unit: a bucket of `limit` units per 60 seconds refills by `limit` parts a millisecond, so
+ * all arithmetic is in integers, exact up to a limit of 10^11.
  */
-export const unit = 60_000
+export const partsPerUnit = 60_000
 
 export interface Report {
   bucketId: string
@@ -85,7 +85,7 @@ interface PendingRequest {
   cost: number
 }
 
-/** The row of a bucket in one statement. */
+/** One bucket's row in a statement. */
 interface Charge {
   bucket: Bucket
   /** Parts of `charge` that pending requests asked for. */
@@ -103,7 +103,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const recent = createLru<string, Bucket>(maxBuckets)
   // By id: `recent` may evict a bucket before it is reported, and a statement can name a bucket only once.
   const dirty = new Map<string, Bucket>()
-  const statements = createGroupCommit({ write, maxRecords: Number.POSITIVE_INFINITY })
+  const statements = createBatcher({ runBatch: write, maxItems: Number.POSITIVE_INFINITY })
   let reporting: Promise<void> | undefined
 
   async function write(pending: PendingRequest[]): Promise<RateLimitResult[]> {
@@ -121,7 +121,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   }
 
   async function chargeStore(pending: PendingRequest): Promise<RateLimitResult> {
-    const [result] = await statements.append([pending])
+    const [result] = await statements.run([pending])
     if (!result)
       throw new Error(`the store returned no result for rate-limit bucket ${pending.bucket.id}`)
     return result
@@ -129,7 +129,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   async function report(): Promise<void> {
     const reports = [...dirty.values()].map((bucket) => ({ bucket, cost: 0 }))
-    await statements.append(reports).catch(() => undefined)
+    await statements.run(reports).catch(() => undefined)
   }
 
   const stopReporting = every(reportMs, () => {
@@ -156,20 +156,21 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       if (bucket.limit !== limit) bucket.balance = undefined
       bucket.limit = limit
       dirty.set(bucket.id, bucket)
-      const unreported = bucket.unreported + cost * unit
-      const parts = partsLeft(bucket, limit, clock()) - cost * unit
-      if (!bucket.balance || parts < 0 || unreported >= limit * unit * maxUnreported)
+      const unreported = bucket.unreported + cost * partsPerUnit
+      const parts = partsLeft(bucket, limit, clock()) - cost * partsPerUnit
+      if (!bucket.balance || parts < 0 || unreported >= limit * partsPerUnit * maxUnreported)
         return chargeStore({ bucket, cost })
       bucket.unreported = unreported
       return resultOf({ limit, cost, parts })
     },
     refund(request) {
       const bucket = bucketOf(request)
-      const free = request.limit * unit - partsLeft(bucket, request.limit, clock())
-      bucket.unreported -= Math.min(request.cost * unit, free)
+      const free = request.limit * partsPerUnit - partsLeft(bucket, request.limit, clock())
+      bucket.unreported -= Math.min(request.cost * partsPerUnit, free)
       dirty.set(bucket.id, bucket)
     },
-    remaining: (request) => Math.floor(partsLeft(bucketOf(request), request.limit, clock()) / unit),
+    remaining: (request) =>
+      Math.floor(partsLeft(bucketOf(request), request.limit, clock()) / partsPerUnit),
     async close() {
       stopReporting()
       await reporting
@@ -181,13 +182,13 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 /** Sums the pending requests by bucket and counts them as spent until the store responds. */
 function startCharges(pending: PendingRequest[]): Charge[] {
   return [...Map.groupBy(pending, ({ bucket }) => bucket)].map(([bucket, requests]) => {
-    const pendingParts = requests.reduce((sum, { cost }) => sum + cost * unit, 0)
+    const pendingParts = requests.reduce((sum, { cost }) => sum + cost * partsPerUnit, 0)
     bucket.unreported += pendingParts
     return { bucket, pendingParts, charge: bucket.unreported }
   })
 }
 
-/** Stores the new balances; none after a failure. A failed statement may have charged, so it is not retried. */
+/** Sets the new balances; clears them after a failure. A failed statement may have charged, so it is not retried. */
 function settle(charges: Charge[], balances: number[], at: number): void {
   for (const [i, { bucket, charge }] of charges.entries()) {
     const parts = balances[i]
@@ -201,14 +202,14 @@ function balancesBefore(charges: Charge[], balances: number[]): Map<Bucket, numb
   return new Map(
     charges.map(({ bucket, pendingParts }, i) => [
       bucket,
-      Math.min(bucket.limit * unit, (balances[i] ?? 0) + pendingParts),
+      Math.min(bucket.limit * partsPerUnit, (balances[i] ?? 0) + pendingParts),
     ]),
   )
 }
 
 function decideInOrder(pending: PendingRequest[], left: Map<Bucket, number>): RateLimitResult[] {
   return pending.map(({ bucket, cost }) => {
-    const parts = (left.get(bucket) ?? 0) - cost * unit
+    const parts = (left.get(bucket) ?? 0) - cost * partsPerUnit
     left.set(bucket, parts)
     return resultOf({ limit: bucket.limit, cost, parts })
   })
@@ -216,7 +217,7 @@ function decideInOrder(pending: PendingRequest[], left: Map<Bucket, number>): Ra
 
 /** Returns the parts left in a bucket as far as this process knows. A clock that steps back refills nothing. */
 function partsLeft({ balance, unreported }: Bucket, limit: number, now: number): number {
-  const full = limit * unit
+  const full = limit * partsPerUnit
   if (!balance) return full - unreported
   const { parts, at } = balance
   const refilled = Math.max(-full, parts) + limit * Math.max(0, now - at)
@@ -230,9 +231,9 @@ function resultOf({
   parts,
 }: Pick<RateLimitResult, 'limit' | 'cost'> & { parts: number }): RateLimitResult {
   const admitted = parts >= 0
-  const missing = cost * unit - Math.max(-limit * unit, parts)
+  const missing = cost * partsPerUnit - Math.max(-limit * partsPerUnit, parts)
   const retryAfterSeconds = admitted ? 0 : Math.max(1, Math.ceil(missing / limit / 1000))
-  const remaining = Math.min(limit, Math.max(0, Math.floor(parts / unit)))
+  const remaining = Math.min(limit, Math.max(0, Math.floor(parts / partsPerUnit)))
   return { admitted, limit, remaining, cost, retryAfterSeconds }
 }
 

@@ -43,7 +43,7 @@ on conflict (bucket) do update set capacity = excluded.capacity, (parts, at) = (
 returning bucket, parts::float8`
 
 /** Creates a bucket store in Postgres that charges all reports of a call in one statement. */
-export function createPostgresStore(pool: pg.Pool): BucketStore {
+export function createPostgresBucketStore(pool: pg.Pool): BucketStore {
   return {
     async charge(reports) {
       const { rows } = await pool.query<{ bucket: string; parts: number }>({

@@ -1,6 +1,6 @@
-// `node await-role.ts <all> <updated>`: exits once all ready pods of a role belong to this release. The arguments are
-// headless services: of all pods of the role, and of those of this release. If no pod is ready, as in an installation,
-// there is no old one to wait for.
+// `node await-role.ts <all> <updated>`: exits once all ready pods of a role belong to this release. The arguments name
+// two headless services: one of all pods of the role, one of its pods of this release. Without ready pods, as in a
+// first installation, there are no old ones to wait for.
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 

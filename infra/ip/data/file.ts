@@ -2,9 +2,9 @@ import { promisify } from 'node:util'
 import { deserialize, serialize } from 'node:v8'
 import { brotliCompressSync, brotliDecompress, constants } from 'node:zlib'
 import { z } from 'zod'
-import type { Subject } from './ranges.ts'
+import type { IpIndex } from './ranges.ts'
 
-/** Subjects of the IP data file. */
+/** Parts of the IP data file. */
 const subjects = ['country', 'network', 'labels'] as const
 export type SubjectName = (typeof subjects)[number]
 
@@ -25,17 +25,17 @@ export type AddressSource = z.output<typeof source>
 export type AddressHead = z.output<typeof head>
 
 /**
- * The IP data file in memory. Names look like `DE` (country), `64500 Example Networks` (network), `vpn Mullvad`
- * (labels).
+ * The IP data file in memory: an index for each subject. Names look like `DE` (country), `64500 Example Networks`
+ * (network) and `vpn Mullvad` (labels).
  */
-export interface AddressData extends Record<SubjectName, Subject> {
+export interface AddressData extends Record<SubjectName, IpIndex> {
   head: AddressHead
 }
 
-// File format: one line of JSON, so that `head -1` shows the sources, then the subjects as written by `v8.serialize`,
-// compressed with Brotli. Numbers have the byte order of the machine, which is the same on x86 and ARM.
+// File format: a line of JSON, so that `head -1` shows the sources, then the indexes, written by `v8.serialize` and
+// compressed with Brotli. Numbers are in the machine's byte order, which is the same on x86 and ARM.
 
-// Delta encoding: differences of sorted numbers compress better. Adding in place is ten times faster than `map`.
+// Delta encoding, because differences of sorted numbers compress better. Adding in place is ten times as fast as `map`.
 const starts4 = z.codec(z.instanceof(Uint32Array), z.instanceof(Uint32Array), {
   encode: (starts) => starts.map((start, i) => start - (starts[i - 1] ?? 0)),
   decode: (starts) => {
@@ -80,7 +80,7 @@ export function readHead(file: Buffer): AddressHead {
   return head.parse(JSON.parse(file.toString('utf8', 0, Math.max(end, 0))))
 }
 
-/** Decodes an IP data file. Throws if it is none, or of another format version. */
+/** Decodes an IP data file. Throws if it has another format or version. */
 export async function decodeAddresses(file: Buffer): Promise<AddressData> {
   const head = readHead(file)
   const bytes = await decompress(file.subarray(file.indexOf('\n') + 1))

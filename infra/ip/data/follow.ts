@@ -21,18 +21,18 @@ export interface Followed<T> {
 }
 
 /**
- * Reads the file and reloads it when it is replaced. An unreadable file fails the start; later it only logs a warning.
+ * Reads the file, and reloads it when it is replaced. Rejects if it cannot be read; later that only causes a warning.
  */
 export async function followAddresses({
   file,
   warn,
   everyMs = pollMs,
 }: FollowOptions): Promise<Followed<AddressData>> {
-  let loadedAt = await changedAt(file)
+  let loadedAt = await modifiedAt(file)
   let data = await readAddresses(loadedAt === undefined ? bundledFile : file)
   if (loadedAt !== undefined) warnOfAge(data, { file, warn })
   const stop = repeat(everyMs, async () => {
-    const changed = await changedAt(file)
+    const changed = await modifiedAt(file)
     if (changed === loadedAt || changed === undefined) return
     loadedAt = changed
     data = await readAddresses(file).catch((error) => {
@@ -43,7 +43,7 @@ export async function followAddresses({
   return { current: () => data, stop }
 }
 
-/** Does the same for the operator's reputation lists. Invalid lines are ignored, with a warning. */
+/** Like `followAddresses`, for the operator's reputation lists. Ignores invalid lines with a warning. */
 export async function followLists(
   files: readonly ListFile[],
   { warn, everyMs = pollMs }: Omit<FollowOptions, 'file'>,
@@ -60,7 +60,7 @@ export async function followLists(
   }
   let lists = await Promise.all(files.map(read))
   const reread = async (list: ReputationList): Promise<ReputationList> => {
-    const changed = await changedAt(list.file)
+    const changed = await modifiedAt(list.file)
     if (changed === list.changedAt || changed === undefined) return list
     return read(list).catch((error) => {
       warn(`failed to load the new ${list.file}: ${error.message}`)
@@ -86,7 +86,7 @@ function repeat(everyMs: number, work: () => Promise<void>): () => void {
   return () => clearInterval(timer)
 }
 
-async function changedAt(file: string): Promise<number | undefined> {
+async function modifiedAt(file: string): Promise<number | undefined> {
   const stats = await stat(file).catch(() => undefined)
   return stats?.mtimeMs
 }

@@ -1,6 +1,6 @@
 import { mergeRanges, type Ranges } from './ranges.ts'
 
-/** Kinds of labels by rank: if an address has several, the last of these counts. */
+/** Kinds of labels in ascending rank. If an address has several labels, the highest rank counts. */
 const labelKinds = ['hosting', 'cdn', 'bot', 'vpn', 'relay', 'tor'] as const
 export type LabelKind = (typeof labelKinds)[number]
 
@@ -17,7 +17,7 @@ export function labelOf(name: string): Label | undefined {
   return kind && { kind, operator: name.slice(kind.length + 1) }
 }
 
-/** Merges lists. If several contain an address, the label of higher rank counts, then that of the smaller range. */
+/** Merges lists. If several contain an address, the highest rank counts, then the smallest range. */
 export const mergeLabels = (lists: readonly Ranges[]): Ranges =>
   mergeRanges(lists, (name) => labelKinds.findIndex((kind) => name.startsWith(`${kind} `)))
 
@@ -38,7 +38,7 @@ const unlicensed = new Set([
 ])
 const relays = new Set(['Apple Private Relay'])
 
-/** Converts a label of iporigin; empty for providers that may not be redistributed, and for unknown kinds. */
+/** Converts a label of iporigin. Returns '' for unknown kinds, and for providers that may not be redistributed. */
 export function labelOfIporigin({ provider, kind }: { provider: string; kind: string }): string {
   const labelKind = relays.has(provider) ? 'relay' : labelKinds.find((name) => name === kind)
   return labelKind && !unlicensed.has(provider)

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** Sort key of an address: 32 bits of IPv4, or the first 64 of IPv6, because one customer has an entire /64. */
+/** Sort key of an address: all 32 bits of IPv4, or the first 64 of IPv6, because one customer has an entire /64. */
 export type Key = number | bigint
 
 /** Ranges sorted by start, each ending before the next. A value is the index of the range's name; 0 = unknown. */
@@ -10,7 +10,7 @@ interface RangeTable<Starts = Uint32Array | BigUint64Array> {
 }
 
 /** An index from addresses to names, such as countries. `names[0]` is empty. */
-export interface Subject {
+export interface IpIndex {
   names: string[]
   ipv4: RangeTable<Uint32Array<ArrayBuffer>>
   ipv6: RangeTable<BigUint64Array<ArrayBuffer>>
@@ -32,13 +32,13 @@ export interface Ranges {
 export const noRanges = (): Ranges => ({ ipv4: [], ipv6: [] })
 
 /** Returns the name of the range that contains the address; empty if none does. */
-export function nameAt({ names, ipv4, ipv6 }: Subject, key: Key): string {
+export function nameAt({ names, ipv4, ipv6 }: IpIndex, key: Key): string {
   return names[valueAt(typeof key === 'bigint' ? ipv6 : ipv4, key)] ?? ''
 }
 
 /** Parses an address; IPv4-mapped IPv6 becomes IPv4. Throws if it is not an address. */
 export const parseAddress = (ip: string): ipaddr.IPv4 | ipaddr.IPv6 =>
-  // `process` alone would parse IPv4 twice, because it tries both versions first.
+  // Avoids `process` for IPv4, which it would parse twice.
   ip.includes(':') ? ipaddr.process(ip) : ipaddr.IPv4.parse(ip)
 
 /** Returns the sort key of a valid address. */
@@ -57,8 +57,8 @@ function valueAt({ starts, values }: RangeTable, key: Key): number {
   return values[low - 1] ?? 0
 }
 
-/** Builds an index. Names are sorted by their number of ranges, so that most values are small and compress well. */
-export function indexRanges({ ipv4, ipv6 }: Ranges): Subject {
+/** Builds an index. Sorts names by their number of ranges, so that most values are small and compress well. */
+export function indexRanges({ ipv4, ipv6 }: Ranges): IpIndex {
   const counts = new Map<string, number>()
   for (const { name } of [...ipv4, ...ipv6]) counts.set(name, (counts.get(name) ?? 0) + 1)
   const names = ['', ...[...counts].sort(byCount).map(([name]) => name)]
@@ -100,7 +100,7 @@ const after = (key: Key): Key => (typeof key === 'bigint' ? key + 1n : key + 1)
 const lastKey = (like: Key): Key => (typeof like === 'bigint' ? 2n ** 64n - 1n : 2 ** 32 - 1)
 
 /** Returns the ranges from which an index was built. */
-export function rangesOf({ names, ipv4, ipv6 }: Subject): Ranges {
+export function rangesOf({ names, ipv4, ipv6 }: IpIndex): Ranges {
   return { ipv4: rangesOfTable(ipv4, names), ipv6: rangesOfTable(ipv6, names) }
 }
 
@@ -131,8 +131,8 @@ export function mergeRanges(lists: readonly Ranges[], rankOf: (name: string) => 
   return { ipv4: merged('ipv4'), ipv6: merged('ipv6') }
 }
 
-// Makes ranges disjoint by a sweep over their edges: the higher rank wins, among equals the later start (the smaller
-// range).
+// Makes ranges disjoint in a sweep over their edges. The higher rank wins; among equals the later start, which is the
+// smaller range.
 function flatten(ranges: Range[], rankOf: (name: string) => number): Range[] {
   const ranked = ranges.map((range) => ({ ...range, rank: rankOf(range.name) })).sort(byStart)
   const ends = ranked.map(({ end }) => after(end))

@@ -3,7 +3,7 @@ import type { Response } from 'maxmind'
 import { Reader } from 'maxmind'
 import { type Key, keyOfAddress, noRanges, type Range, type Ranges } from './ranges.ts'
 
-// Parsers of third-party files into ranges. Callers map records to names.
+// Parsers that read third-party files into ranges. Callers map records to names; records without a name are skipped.
 
 /** Adds a range to those of its IP version. */
 export function addRange(ranges: Ranges, range: Range): void {
@@ -51,12 +51,12 @@ function walk(reader: Reader<Response>, { bits, from, to, ranges, nameOf }: Walk
     const size = 1n << BigInt(bits - length)
     const end = at - (at % size) + size - 1n
     const name = record === null ? '' : nameOf(record)
-    if (name) addRange(ranges, { start: cut(at, bits), end: cut(end, bits), name })
+    if (name) addRange(ranges, { start: keyOf(at, bits), end: keyOf(end, bits), name })
     at = end + 1n
   }
 }
 
-const cut = (address: bigint, bits: 32 | 128): Key =>
+const keyOf = (address: bigint, bits: 32 | 128): Key =>
   bits === 32 ? Number(address) : address >> 64n
 
 function addressOf(value: bigint, bits: 32 | 128): string {

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
-import { indexRanges, keyOfAddress, mergeRanges, nameAt, noRanges, type Subject } from './ranges.ts'
+import { type IpIndex, indexRanges, keyOfAddress, mergeRanges, nameAt, noRanges } from './ranges.ts'
 import { addRange, rangeOfEntry } from './readers.ts'
 
 /** A configured reputation list: its file and category. */
@@ -10,10 +10,10 @@ export interface ListFile {
 
 export interface ReputationList extends ListFile {
   /** Entries named by size: `network` for a whole network, `address` for anything smaller. */
-  entries: Subject
+  entries: IpIndex
   /** Number of entries. */
   count: number
-  /** Numbers of the lines that are neither an entry nor a comment. */
+  /** Numbers of the lines that are neither an entry nor a comment, from 1. */
   badLines: number[]
   /** Modification time of the file, epoch milliseconds. */
   changedAt: number

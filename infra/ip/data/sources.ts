@@ -7,7 +7,7 @@ import type { Ranges } from './ranges.ts'
 import { rangesOfCsv, rangesOfIporigin, rangesOfMmdb, rangesOfText } from './readers.ts'
 
 /** Groups of sources that can be switched on and off. */
-export const groups = [
+export const sourceGroups = [
   'country',
   'network',
   'iporigin',
@@ -17,11 +17,11 @@ export const groups = [
   'relay',
   'bots',
 ] as const
-export type SourceGroup = (typeof groups)[number]
+export type SourceGroup = (typeof sourceGroups)[number]
 
 /** A third-party source from which the IP data file is rebuilt. */
 export interface DataSource {
-  /** Prefix of the source's file name, by which its file is found in a folder. */
+  /** Prefix by which the source's file is found in a folder. */
   file: string
   group: SourceGroup
   subject: SubjectName
@@ -42,7 +42,7 @@ const dbipCountry: DataSource = {
   title: 'DB-IP Lite countries',
   ...dbip,
   url: (now) => `https://download.db-ip.com/free/dbip-country-lite-${month(now)}.mmdb.gz`,
-  read: (file) => readEither(file, countryOf, ([code = '']) => countryCode(code)),
+  read: (file) => readMmdbOrCsv(file, countryOf, ([code = '']) => countryCode(code)),
 }
 
 const dbipNetwork: DataSource = {
@@ -52,7 +52,7 @@ const dbipNetwork: DataSource = {
   title: 'DB-IP Lite networks',
   ...dbip,
   url: (now) => `https://download.db-ip.com/free/dbip-asn-lite-${month(now)}.mmdb.gz`,
-  read: (file) => readEither(file, networkOfRecord, networkOf),
+  read: (file) => readMmdbOrCsv(file, networkOfRecord, networkOf),
 }
 
 const iporigin: DataSource = {
@@ -110,7 +110,7 @@ const bots = {
 const lists = (group: SourceGroup, kind: LabelKind, byOperator: Record<string, string>) =>
   Object.entries(byOperator).map(([operator, url]) => list({ group, kind, operator, url }))
 
-/** Sources in the order in which they are applied: an operator's own list comes after iporigin's copy of it. */
+/** Sources in the order in which they are applied: operators' own lists come after iporigin's copies of them. */
 export const dataSources: readonly DataSource[] = [
   dbipCountry,
   dbipNetwork,
@@ -127,7 +127,7 @@ export const dataSources: readonly DataSource[] = [
 /** Limit for a decompressed file. */
 const maxBytes = 200_000_000
 
-function readEither(
+function readMmdbOrCsv(
   file: Buffer,
   ofRecord: (record: object) => string,
   ofColumns: (columns: string[]) => string,

@@ -1,6 +1,6 @@
 import type { AddressData, AddressSource } from './file.ts'
 import { mergeLabels } from './labels.ts'
-import { indexRanges, nameAt, type Range, type Ranges, rangesOf, type Subject } from './ranges.ts'
+import { type IpIndex, indexRanges, nameAt, type Range, type Ranges, rangesOf } from './ranges.ts'
 import type { DataSource } from './sources.ts'
 
 /** A source with the ranges read from its file. */
@@ -13,11 +13,11 @@ export interface ReadSource {
 
 export interface AppliedSources {
   data: AddressData
-  /** Rejected sources and why. Their data in the last file are kept. */
+  /** Rejected sources with the reason. Their data in the last file are kept. */
   refused: { title: string; reason: string }[]
 }
 
-/** Replaces each source's data in the last file, unless the new data differ so much that they are probably broken. */
+/** Replaces each source's data in the last file. Rejects empty data and, unless `isTrusted`, implausible changes. */
 export function applySources(
   last: AddressData,
   read: readonly ReadSource[],
@@ -69,7 +69,7 @@ const sampleSize = 1000
 const emptyReason = ({ ipv4 }: Ranges) =>
   ipv4.length === 0 ? 'it has no IPv4 addresses' : undefined
 
-function mismatchReason(last: Subject, next: Ranges): string | undefined {
+function mismatchReason(last: IpIndex, next: Ranges): string | undefined {
   const names = namesOf(next)
   const current = filterByName(rangesOf(last), (name) => names.has(name)).ipv4
   if (current.length === 0 || next.ipv4.length === 0) return emptyReason(next)

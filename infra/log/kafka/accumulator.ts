@@ -1,5 +1,5 @@
 import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs'
-import { callHandler } from '../hand-over.ts'
+import { callHandler } from '../call-handler.ts'
 import {
   type Batch,
   backoffMs,
@@ -12,8 +12,8 @@ import {
 
 export interface AccumulatorDeps {
   consumer: Consumer
-  commits: ReturnType<typeof createCommits>
-  starts: ReturnType<typeof createStartOffsets>
+  committer: ReturnType<typeof createOffsetCommitter>
+  starter: ReturnType<typeof createPartitionStarter>
   stripPrefix: (topic: string) => string
   options: ConsumeOptions
   isStopping: () => boolean
@@ -36,10 +36,10 @@ const defaultMaxRecords = 1000
 
 /**
  * Returns the eachBatch callback for kafkajs, which calls it concurrently for each partition. Collects the fetched
- * batches of all partitions and delivers them together, about `maxRecords` at a time. A partition stops at a failure.
+ * batches of all partitions and delivers them together, about `maxRecords` at a time. A failed partition backs off.
  */
 export function createAccumulator(deps: AccumulatorDeps) {
-  const { consumer, commits, starts, stripPrefix, options, isStopping } = deps
+  const { consumer, committer, starter, stripPrefix, options, isStopping } = deps
   const failures = new Map<string, number>()
   let queue: PendingFetch[] = []
   let isDraining = false
@@ -78,7 +78,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
 
   function isDeliverable({ payload, messages }: PendingFetch): boolean {
     const { topic, partition } = payload.batch
-    if (isStopping() || messages.length === 0 || !starts.isReady(topic, partition)) return false
+    if (isStopping() || messages.length === 0 || !starter.isReady(topic, partition)) return false
     return payload.isRunning() && !payload.isStale()
   }
 
@@ -86,14 +86,14 @@ export function createAccumulator(deps: AccumulatorDeps) {
     if (deliveries.length === 0) return
     const batches = deliveries.map(({ batch }) => batch)
     const resumes = await callHandler(options, batches)
-    for (const delivery of deliveries) settle(delivery, resumes.get(partitionName(delivery.batch)))
+    for (const delivery of deliveries) finish(delivery, resumes.get(partitionName(delivery.batch)))
   }
 
-  function settle({ pending, batch }: Delivery, resume: ResumePosition | undefined): void {
+  function finish({ pending, batch }: Delivery, resume: ResumePosition | undefined): void {
     const { topic, partition } = pending.payload.batch
     const last = batch.records.at(-1)?.offset ?? 0
     if (options.commitsOffsets ?? true)
-      commits.add({ topic, partition, offset: resume?.offset ?? last + 1 })
+      committer.add({ topic, partition, offset: resume?.offset ?? last + 1 })
     if (resume) {
       consumer.seek({ topic, partition, offset: String(resume.offset) })
       if (resume.failed) retryLater(pending.payload)
@@ -119,7 +119,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
   return eachBatch
 }
 
-// Sends heartbeats during the work, because a handler may take longer than the session timeout.
+// Sends heartbeats until `work` settles, because a handler may take longer than the session timeout.
 function withHeartbeat(payload: EachBatchPayload, work: Promise<void>): Promise<void> {
   const timer = setInterval(() => payload.heartbeat().catch(() => {}), heartbeatEveryMs)
   return work.finally(() => clearInterval(timer))
@@ -148,17 +148,17 @@ function toRecord(message: KafkaMessage, topic: string, partition: number): LogR
   }
 }
 
-export interface StartOffsetsOptions {
+export interface StarterOptions {
   consumer: Consumer
   stripPrefix: (topic: string) => string
   options: ConsumeOptions
 }
 
 /**
- * Finds the start offsets after each assignment. kafkajs has no hook that it awaits, so new partitions are paused in
- * its assignment event, before the first fetch, until their offset is known.
+ * Starts each assigned partition at its start offset. kafkajs awaits no hook, so its assignment event pauses the
+ * partitions before the first fetch, until their offset is known.
  */
-export function createStartOffsets({ consumer, stripPrefix, options }: StartOffsetsOptions) {
+export function createPartitionStarter({ consumer, stripPrefix, options }: StarterOptions) {
   const { startOffset, onError } = options
   const ready = new Set<string>()
   let generation = 0
@@ -205,7 +205,7 @@ export function createStartOffsets({ consumer, stripPrefix, options }: StartOffs
 const commitEveryMs = 250
 
 /** Batches offset commits. Records whose offset was not committed before a crash are delivered again. */
-export function createCommits(consumer: Consumer, onError: (error: unknown) => void) {
+export function createOffsetCommitter(consumer: Consumer, onError: (error: unknown) => void) {
   const pending = new Map<string, Position>()
   let timer: NodeJS.Timeout | undefined
 

@@ -19,7 +19,7 @@ export const compressionCode = (type: CompressionType): kafkajs.CompressionTypes
 const [compress, decompress] = [promisify(zstdCompress), promisify(zstdDecompress)]
 
 /** Registers zstd, which kafkajs 2.2.4 lacks. Must be called before anything is sent or read. */
-export function useZstd(): void {
+export function registerZstd(): void {
   kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => ({
     compress: ({ buffer }: { buffer: Buffer }) => compress(buffer),
     decompress: (buffer: Buffer) => decompress(buffer),

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { withTimeout } from '../../timing.ts'
 import { backoffMs, type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
-import { createAccumulator, createCommits, createStartOffsets } from './accumulator.ts'
+import { createAccumulator, createOffsetCommitter, createPartitionStarter } from './accumulator.ts'
 
 export interface KafkaConsumerDeps {
   kafka: Kafka
@@ -10,7 +10,7 @@ export interface KafkaConsumerDeps {
 }
 
 const stopTimeoutMs = 5000
-// Partitions of a member that can wait for the handler at the same time.
+// Maximum number of a member's partitions that wait for the handler at the same time.
 const maxPartitions = 64
 
 export async function startKafkaConsumer(
@@ -58,12 +58,12 @@ async function launch(
   const consumer = createConsumer(kafka, { groupId: prefix + options.group, isStopping })
   const onError = (error: unknown) => options.onError?.(error)
   const stripPrefix = (topic: string) => topic.slice(prefix.length)
-  const commits = createCommits(consumer, onError)
-  const starts = createStartOffsets({ consumer, stripPrefix, options })
+  const committer = createOffsetCommitter(consumer, onError)
+  const starter = createPartitionStarter({ consumer, stripPrefix, options })
   const handle = createAccumulator({
     consumer,
-    commits,
-    starts,
+    committer,
+    starter,
     stripPrefix,
     options,
     isStopping,
@@ -71,11 +71,11 @@ async function launch(
   const running = new Set<Promise<void>>()
   let restart: PromiseWithResolvers<void> | undefined
 
-  consumer.on(consumer.events.REBALANCING, () => commits.flush())
+  consumer.on(consumer.events.REBALANCING, () => committer.flush())
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     restart?.resolve()
-    commits.clear()
-    starts.onAssigned(payload.memberAssignment)
+    committer.clear()
+    starter.onAssigned(payload.memberAssignment)
   })
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     onError(payload.error)
@@ -90,8 +90,8 @@ async function launch(
     await work.finally(() => running.delete(work))
   }
 
-  // Waits for a restart to finish first: a consumer that kafkajs disconnects during one joins the group afterwards, and
-  // keeps partitions that nobody reads.
+  // Waits for a restart to finish: a consumer that disconnects during one still joins the group afterwards, and keeps
+  // partitions that it doesn't read.
   async function leave(): Promise<void> {
     await restart?.promise
     // kafkajs emits GROUP_JOIN just before it can leave again.
@@ -118,9 +118,9 @@ async function launch(
   return {
     async stop() {
       state.stopping = true
-      starts.stop()
+      starter.stop()
       await Promise.allSettled(running)
-      await withTimeout(commits.flush(), stopTimeoutMs).catch(onError)
+      await withTimeout(committer.flush(), stopTimeoutMs).catch(onError)
       await withTimeout(leave(), stopTimeoutMs).catch(onError)
     },
   }

@@ -1,4 +1,4 @@
-import { createGroupCommit } from '../../flow/group-commit.ts'
+import { createBatcher } from '../../flow/batcher.ts'
 import { valueBytes } from '../partition.ts'
 import type { LogRecord, Position, Topic } from '../port.ts'
 import { createKafkaClient } from './client.ts'
@@ -7,7 +7,7 @@ import { openProducer, sendBatch } from './producer.ts'
 
 export type KafkaImport = Awaited<ReturnType<typeof openKafkaImport>>
 
-/** Opens a writer that fills existing topics with the records of another log. It must be their only writer. */
+/** Opens a writer that copies another log's records to existing topics. It must be their only writer. */
 export async function openKafkaImport(options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', compressionType = 'none' } = options
   const kafka = createKafkaClient(options)
@@ -17,19 +17,19 @@ export async function openKafkaImport(options: KafkaLogOptions) {
   undo.defer(() => admin.disconnect())
   const { producer, end } = await openProducer(kafka)
   undo.defer(end)
-  const commit = createGroupCommit({
-    write: (records: LogRecord[]) => {
+  const appends = createBatcher({
+    runBatch: (records: LogRecord[]) => {
       const toSend = records.map(({ timestamp: storedAt, ...record }) => ({ ...record, storedAt }))
       return sendBatch(producer, toSend, { prefix, compressionType })
     },
-    maxRecords: 5000,
+    maxItems: 5000,
     maxBytes: maxBatchBytes,
     bytesOf: valueBytes,
   })
   const opened = undo.move()
   return {
     /** Appends the records with their original partitions and times. */
-    append: commit.append,
+    append: appends.run,
 
     /** Deletes all records of the topic. Its offsets don't restart. */
     async deleteRecords(topic: Topic): Promise<void> {

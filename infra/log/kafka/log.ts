@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import { createGroupCommit } from '../../flow/group-commit.ts'
+import { createBatcher } from '../../flow/batcher.ts'
 import {
   assignPartition,
   type PartitionedRecord,
@@ -43,7 +43,7 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
 
 const timeoutMs = 5000
 const requestTimeout = 4500
-// The size of a request over all its partitions. Topics are created to accept a batch of this size.
+// Size of a request over all its partitions. Topics are created so that they accept a batch of this size.
 export const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 
@@ -55,12 +55,12 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     close: (opened) => opened.end(),
   })
   const admin = openAdmin(options)
-  const topics = createTopics(admin, options)
+  const topics = createTopicAdmin(admin, options)
   const consumers = new Set<LogConsumer>()
-  const commit = createGroupCommit({
-    write: (records: PartitionedRecord<KeyedRecord>[]) =>
+  const appends = createBatcher({
+    runBatch: (records: PartitionedRecord<KeyedRecord>[]) =>
       producer.use(({ producer }) => sendBatch(producer, records, { prefix, compressionType })),
-    maxRecords: 5000,
+    maxItems: 5000,
     maxBytes: maxBatchBytes,
     bytesOf: valueBytes,
   })
@@ -68,9 +68,9 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
   return {
     async append(records) {
       // Doesn't await if all topics are cached, so that consecutive appends keep their order.
-      for (const { topic } of records) if (!topics.cached(topic)) await topics.find(topic)
-      return commit.append(
-        records.map((record) => assignPartition(record, topics.cached(record.topic))),
+      for (const { topic } of records) if (!topics.getCached(topic)) await topics.find(topic)
+      return appends.run(
+        records.map((record) => assignPartition(record, topics.getCached(record.topic))),
       )
     },
 
@@ -78,17 +78,17 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       await Promise.all(consumeOptions.topics.map(topics.find))
       const kafka = createKafkaClient(options)
       const consumer = await startKafkaConsumer({ kafka, prefix }, consumeOptions)
-      const registered = {
+      const tracked = {
         async stop() {
-          consumers.delete(registered)
+          consumers.delete(tracked)
           await consumer.stop()
         },
       }
-      consumers.add(registered)
-      return registered
+      consumers.add(tracked)
+      return tracked
     },
 
-    ...positionsOf(admin, prefix),
+    ...positionQueries(admin, prefix),
 
     async identity() {
       const { clusterId } = await admin.use((connected) => connected.describeCluster())
@@ -105,16 +105,16 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
 
     async close() {
       await Promise.all([...consumers].map((consumer) => consumer.stop()))
-      await commit.idle()
+      await appends.idle()
       await Promise.all([producer.close(), admin.close()])
     },
   }
 }
 
-function positionsOf(
+function positionQueries(
   admin: ReconnectingClient<Admin>,
   prefix: string,
-): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committed'> {
+): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committedPositions'> {
   async function watermarks(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
     const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
     return toPositions(topic, offsets, (entry) => entry[which])
@@ -129,7 +129,7 @@ function positionsOf(
       )
       return toPositions(topic, offsets, ({ offset }) => offset)
     },
-    async committed(group, names) {
+    async committedPositions(group, names) {
       const query = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
       const offsets = await admin.use((connected) => connected.fetchOffsets(query))
       return offsets
@@ -188,7 +188,7 @@ function rethrowRejection(error: Error): never {
 
 const rejectionType = /^(INVALID_CONFIG|POLICY_VIOLATION)$/
 
-function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
+function createTopicAdmin(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas, logger } = options
   const partitionCounts = new Map<Topic, number>()
   let settingsWarnings: string[] = []
@@ -212,8 +212,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       replicationFactor,
       configEntries: configEntries(spec, minInsyncReplicas),
     }))
-    // kafkajs's own wait fails at a broker that doesn't know the topic yet, and ends too early at one that isn't its
-    // leader yet.
+    // Not `waitForLeaders`: it fails if a broker doesn't know the topic yet, and ends before every leader is elected.
     await admin
       .use((connected) => connected.createTopics({ topics, waitForLeaders: false }))
       .catch(rethrowRejection)
@@ -263,7 +262,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
     return [...settingsWarnings, ...durability]
   }
 
-  return { find, ensure, warnings, cached: (topic: Topic) => partitionCounts.get(topic) }
+  return { find, ensure, warnings, getCached: (topic: Topic) => partitionCounts.get(topic) }
 }
 
 const configEntries = (spec: TopicSpec, minInsyncReplicas: number | undefined) => [

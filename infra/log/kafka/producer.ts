@@ -6,13 +6,13 @@ import { type CompressionType, compressionCode } from './compression.ts'
 
 export interface OpenProducer {
   producer: Producer
-  /** Disconnects and aborts pending retries, so nothing is sent any more. Idempotent. */
+  /** Disconnects and aborts pending retries: nothing is sent afterwards. Idempotent. */
   end(): Promise<void>
 }
 
 /**
- * Opens an idempotent producer that can be stopped for good. After `disconnect`, kafkajs continues its retries and
- * reconnects, so an aborted write could land later. It calls the partitioner before each attempt, which throws then.
+ * Opens an idempotent producer whose `end` is final. After `disconnect` alone, a retry of kafkajs could still write, so
+ * the partitioner, which is called before each attempt, throws.
  */
 export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
   let ended = false
@@ -81,7 +81,7 @@ const toMessage = ({
   ...(storedAt !== undefined && { timestamp: String(storedAt) }),
 })
 
-// Numbers the records from their partition's base offset, in the order sent.
+// Computes the records' offsets from their partition's base offset, in the order sent.
 function positionsOf(
   records: PartitionedRecord<KeyedRecord>[],
   prefix: string,
@@ -109,8 +109,8 @@ export interface ReconnectingClientOptions<T> {
 }
 
 /**
- * Creates a client that is opened on first use, and closed and replaced after any failure: kafkajs reuses the sequence
- * numbers of a request that timed out, so the next records would be confirmed as duplicates without being stored.
+ * Creates a client that is opened on first use and replaced after any failure. Otherwise kafkajs would reuse sequence
+ * numbers after a timeout, and brokers would confirm the next records as duplicates without storing them.
  */
 export function createReconnectingClient<T>({
   open,
@@ -129,7 +129,7 @@ export function createReconnectingClient<T>({
       if (current === client) current = undefined
       const closeAgain = () => client.then(close).catch(() => {})
       void closeAgain()
-      // Closes it again, because a running retry of kafkajs reconnects.
+      // Close again afterwards, because a running retry of kafkajs reconnects.
       const settled = working.then(closeAgain, closeAgain)
       throw new LogUnavailable('Kafka did not confirm the write in time', { cause, settled })
     }

@@ -20,16 +20,16 @@ type Settings = Pick<
 >
 
 /** Returns the TLS and SASL options for kafkajs. Throws if settings contradict each other, and names them. */
-export function kafkaSecurity(settings: Settings): KafkaSecurity {
+export function kafkaSecurityOptions(settings: Settings): KafkaSecurity {
   const { KAFKA_SECURITY_PROTOCOL: protocol } = settings
   const [hasTls, hasSasl] = [protocol.endsWith('SSL'), protocol.startsWith('SASL')]
   return {
-    ...(hasTls ? { ssl: tlsOf(settings) } : noTls(settings)),
-    ...(hasSasl ? sasl(settings) : noSasl(settings)),
+    ...(hasTls ? { ssl: tlsOptions(settings) } : refuseTls(settings)),
+    ...(hasSasl ? saslOptions(settings) : refuseSasl(settings)),
   }
 }
 
-function tlsOf(settings: Settings) {
+function tlsOptions(settings: Settings) {
   const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = settings
   if ((cert === undefined) !== (key === undefined))
     throw new Error('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE must be set together')
@@ -53,7 +53,7 @@ function tlsOf(settings: Settings) {
   return tls
 }
 
-function noTls({
+function refuseTls({
   KAFKA_SSL_CA_FILE: ca,
   KAFKA_SSL_CERT_FILE: cert,
   KAFKA_SSL_KEY_FILE: key,
@@ -63,13 +63,13 @@ function noTls({
   return {}
 }
 
-function noSasl({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username }: Settings) {
+function refuseSasl({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username }: Settings) {
   if (mechanism ?? username)
     throw new Error('KAFKA_SASL_* need KAFKA_SECURITY_PROTOCOL SASL_SSL or SASL_PLAINTEXT')
   return {}
 }
 
-function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
+function saslOptions(settings: Settings): Pick<KafkaConfig, 'sasl'> {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username } = settings
   const { KAFKA_SASL_PASSWORD: password } = settings
   if (!mechanism || !username || !password)
@@ -87,7 +87,7 @@ function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
       return {
         sasl: {
           mechanism: 'oauthbearer',
-          oauthBearerProvider: bearer(settings, { username, password }),
+          oauthBearerProvider: createTokenProvider(settings, { username, password }),
         },
       }
   }
@@ -96,7 +96,7 @@ function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
 const tokenResponse = z.object({ access_token: z.string() })
 
 // Requests a token with the client credentials grant (RFC 6749, section 4.4), once per connection.
-function bearer(
+function createTokenProvider(
   { KAFKA_SASL_OAUTH_TOKEN_URL: url, KAFKA_SASL_OAUTH_SCOPE: scope }: Settings,
   { username, password }: { username: string; password: string },
 ): () => Promise<OauthbearerProviderResponse> {

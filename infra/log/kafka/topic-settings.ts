@@ -13,7 +13,7 @@ interface TopicSettingsOptions {
 }
 
 const hourMs = 60 * 60 * 1000
-// Some hosted brokers reject shorter ones.
+// Some hosted brokers reject shorter segments.
 const minSegmentMs = 4 * hourMs
 
 interface Entry {
@@ -22,8 +22,8 @@ interface Entry {
 }
 
 /**
- * Returns the topic's configuration entries for retention or compaction. Brokers delete whole segments, by their newest
- * record: with the default of a week per segment, old records of a quiet topic would be kept a week longer.
+ * Returns the topic's configuration entries for retention or compaction. Brokers delete a segment as a whole, once its
+ * newest record expires: with the default of a week per segment, a quiet topic's records would be kept a week longer.
  */
 export function retentionEntries({ retentionMs, compactedWithinMs }: TopicSpec): Entry[] {
   if (compactedWithinMs !== undefined) return compactionEntries(compactedWithinMs)
@@ -77,13 +77,13 @@ export async function applyTopicSettings(options: TopicSettingsOptions): Promise
   for (const spec of specs) {
     const topic = configs.resources.find(({ resourceName }) => resourceName === prefix + spec.topic)
     if (!topic) continue
-    requireMessageSize(topic, { ...options, spec })
+    checkMessageSize(topic, { ...options, spec })
     warnings.push(...(await applyRetention(admin, { spec, topic })))
   }
   return warnings
 }
 
-function requireMessageSize(
+function checkMessageSize(
   topic: TopicConfig,
   { spec, maxMessageBytes: needed, logger }: TopicSettingsOptions & { spec: TopicSpec },
 ): void {

@@ -12,10 +12,10 @@ import {
   type Position,
   type Topic,
 } from '../port.ts'
-import { startGroup } from './consumer.ts'
-import { createSession } from './session.ts'
-import { createLogSchema, createTopics, type TopicInfo } from './tables.ts'
-import { createWakes } from './wakes.ts'
+import { startGroupConsumer } from './consumer.ts'
+import { createConsumerConnection } from './consumer-connection.ts'
+import { createConsumerWaker } from './consumer-waker.ts'
+import { createLogSchema, createTopicCache, type TopicInfo } from './tables.ts'
 import { openWriter, writerConnections } from './writer.ts'
 
 export interface PostgresLogOptions<Guard = never> {
@@ -24,20 +24,17 @@ export interface PostgresLogOptions<Guard = never> {
   url: string
   logger: Logger
   schema?: string
-  /** Returns statements that are written atomically with an append of these records. */
+  /** Returns statements to run atomically with an append of these records. */
   extraWrites?: (records: PartitionedRecord[]) => Cte[]
-  /**
-   * Returns the statements of `appendIf` for all guards of a write. The last one is named `refused`: if it returns a
-   * row, nothing is written.
-   */
+  /** Returns the statements of `appendIf`. If the last one, named `refused`, returns a row, nothing is written. */
   guardWrites?: (guards: Guard[]) => Cte[]
   /** Keeps expired records. Default: they are deleted while the log is open. */
   keepsExpired?: boolean
-  /** The log must exist: nothing is created or deleted, and Postgres refuses every write. */
+  /** Opens an existing log: nothing is created or deleted, and Postgres refuses every write. */
   isReadOnly?: boolean
 }
 
-/** Connections besides those of the pool: the writer's, and the session and listener of a process that consumes. */
+/** Connections besides those of the pool: the writer's, and two of a consuming process (consumer and listener). */
 export const embeddedLogConnections = { writers: writerConnections, consumers: 2 }
 
 const timeoutMs = 5000
@@ -59,10 +56,10 @@ export async function openPostgresLog<Guard = never>(
   } = options
   const { keepsExpired = isReadOnly } = options
   if (!isReadOnly) await createLogSchema(pool, schema)
-  const topics = createTopics(pool, schema)
-  const wakes = createWakes({ pool, url, schema, logger })
-  const session = createSession({ url, schema, isReadOnly, onLost: wakes.wakeAll })
-  const writer = openWriter({ url, schema, onWritten: wakes.appended, extraWrites, guardWrites })
+  const topics = createTopicCache(pool, schema)
+  const waker = createConsumerWaker({ pool, url, schema, logger })
+  const connection = createConsumerConnection({ url, schema, isReadOnly, onLost: waker.wakeAll })
+  const writer = openWriter({ url, schema, onWritten: waker.announce, extraWrites, guardWrites })
   const consumers = new Set<LogConsumer>()
   const retention = keepsExpired ? undefined : startRetention(options, schema)
   let closing: Promise<void> | undefined
@@ -70,13 +67,13 @@ export async function openPostgresLog<Guard = never>(
   return {
     async append(records) {
       // Doesn't await if all topics are cached, so that consecutive appends keep their order.
-      for (const { topic } of records) if (!topics.cached(topic)) await topics.find(topic)
+      for (const { topic } of records) if (!topics.getCached(topic)) await topics.find(topic)
       return writer.append(records.map(withPartition))
     },
 
     ...(guardWrites && {
       async appendIf(record, guard) {
-        if (!topics.cached(record.topic)) await topics.find(record.topic)
+        if (!topics.getCached(record.topic)) await topics.find(record.topic)
         return writer.appendIf(withPartition(record), guard)
       },
     }),
@@ -84,39 +81,39 @@ export async function openPostgresLog<Guard = never>(
     async consume(consumeOptions) {
       const { topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
-      await wakes.open().catch(unavailable)
+      await waker.open().catch(rethrow)
       const partitions = infos.flatMap(partitionsOf)
-      const consumer = startGroup({ session, partitions }, consumeOptions)
-      wakes.add(consumer)
-      const registered = {
+      const consumer = startGroupConsumer({ connection, partitions }, consumeOptions)
+      waker.add(consumer)
+      const tracked = {
         async stop() {
           await consumer.stop()
-          wakes.remove(consumer)
-          consumers.delete(registered)
+          waker.remove(consumer)
+          consumers.delete(tracked)
         },
       }
-      consumers.add(registered)
-      return registered
+      consumers.add(tracked)
+      return tracked
     },
 
-    ...positionsOf(pool, schema),
+    ...positionQueries(pool, schema),
 
     async identity() {
-      const rows = await ask(pool, `select id from ${schema}.identity`)
+      const rows = await queryLog(pool, `select id from ${schema}.identity`)
       return `embedded log ${identityRows.parse(rows)[0].id}`
     },
 
     partitionOf: async (topic, key) => partitionOfKey(key, (await topics.find(topic)).partitions),
 
     async ensureTopics(specs) {
-      for (const spec of specs) await withTimeout(topics.ensure(spec), timeoutMs).catch(unavailable)
+      for (const spec of specs) await withTimeout(topics.ensure(spec), timeoutMs).catch(rethrow)
     },
 
     warnings: async () => [],
 
     async check() {
       const text = `select pg_is_in_recovery() as read_only from ${schema}.topics limit 1`
-      const [row] = await ask<{ read_only: boolean }>(pool, text)
+      const [row] = await queryLog<{ read_only: boolean }>(pool, text)
       if (row?.read_only) throw new LogUnavailable('the log is read-only')
     },
 
@@ -128,57 +125,57 @@ export async function openPostgresLog<Guard = never>(
 
   function withPartition({ value, ...record }: KeyedRecord): PartitionedRecord {
     if (value === null) throw new Error('the embedded log has no compacted topics')
-    return assignPartition({ ...record, value }, topics.cached(record.topic)?.partitions)
+    return assignPartition({ ...record, value }, topics.getCached(record.topic)?.partitions)
   }
 
   async function close(): Promise<void> {
     clearInterval(retention)
     await Promise.all([...consumers].map((consumer) => consumer.stop()))
     await writer.close()
-    await wakes.close()
-    await session.close()
+    await waker.close()
+    await connection.close()
   }
 }
 
-async function ask<Row extends pg.QueryResultRow>(
+async function queryLog<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   text: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
-  const { rows } = await withTimeout(pool.query<Row>(text, values), timeoutMs).catch(unavailable)
+  const { rows } = await withTimeout(pool.query<Row>(text, values), timeoutMs).catch(rethrow)
   return rows
 }
 
-function positionsOf(
+function positionQueries(
   pool: pg.Pool,
   schema: string,
-): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committed'> {
+): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committedPositions'> {
   async function positionsIn(topic: Topic, offset: string): Promise<Position[]> {
     const text = `select partition, ${offset} as "offset" from ${schema}.partitions p where topic = $1 order by 1`
-    return offsetRows.parse(await ask(pool, text, [topic])).map((row) => ({ topic, ...row }))
+    return offsetRows.parse(await queryLog(pool, text, [topic])).map((row) => ({ topic, ...row }))
   }
 
   return {
-    firstPositions: (topic) => positionsIn(topic, firstOffset(schema)),
+    firstPositions: (topic) => positionsIn(topic, firstOffsetSql(schema)),
     endPositions: (topic) => positionsIn(topic, 'next_offset'),
     async positionsSince(topic, time) {
-      const rows = await ask(pool, sinceText(schema), [topic, time])
+      const rows = await queryLog(pool, positionsSinceSql(schema), [topic, time])
       return offsetRows.parse(rows).map((row) => ({ topic, ...row }))
     },
-    committed(group, names) {
+    committedPositions(group, names) {
       const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
         where group_name = $1 and topic = any($2)`
-      return ask<Position>(pool, text, [group, names])
+      return queryLog<Position>(pool, text, [group, names])
     },
   }
 }
 
-const firstOffset = (schema: string) => `coalesce((select min("offset") from ${schema}.records r
+const firstOffsetSql = (schema: string) => `coalesce((select min("offset") from ${schema}.records r
   where r.topic = p.topic and r.partition = p.partition), next_offset)`
 
 // Binary search in each partition, because there is no index on the time.
-const sinceText = (schema: string) => `with recursive searched (partition, low, high) as (
-    select partition, ${firstOffset(schema)}, next_offset from ${schema}.partitions p where topic = $1
+const positionsSinceSql = (schema: string) => `with recursive searched (partition, low, high) as (
+    select partition, ${firstOffsetSql(schema)}, next_offset from ${schema}.partitions p where topic = $1
     union all
     select partition, case when is_older then middle + 1 else low end, case when is_older then high else middle end
     from searched cross join lateral (select (low + high) / 2 as middle) half cross join lateral (
@@ -191,7 +188,8 @@ const sinceText = (schema: string) => `with recursive searched (partition, low, 
 const partitionsOf = ({ topic, partitions }: TopicInfo) =>
   Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))
 
-function unavailable(cause: unknown): never {
+// Rethrows any error as LogUnavailable.
+function rethrow(cause: unknown): never {
   throw cause instanceof LogUnavailable
     ? cause
     : new LogUnavailable('cannot reach the log', { cause })
@@ -210,7 +208,7 @@ function startRetention(
 
 const chunkSize = 5000
 
-/** Deletes records older than their topic's retention, oldest first. Safe to run in several processes at once. */
+/** Deletes expired records, and returns their number. Several processes may run it at once. */
 export async function deleteExpiredRecords(pool: pg.Pool, schema: string): Promise<number> {
   let total = 0
   for (;;) {

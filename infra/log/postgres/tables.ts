@@ -81,14 +81,14 @@ begin
   return now_ms || bases;
 end $$;`
 
-/** The SQLSTATE of a refusal, in a class that Postgres itself doesn't use. */
-export const refusedCode = 'TG001'
+/** SQLSTATE of an append that a guard refused, in a class that Postgres itself doesn't use. */
+export const guardRefusedCode = 'TG001'
 
 // Aborts the calling statement, so that none of its writes take effect.
 const refuseFunction = (schema: string) => `
 create function ${schema}.refuse() returns bigint[] language plpgsql as $$
 begin
-  raise exception 'a guard refused the append' using errcode = '${refusedCode}';
+  raise exception 'a guard refused the append' using errcode = '${guardRefusedCode}';
 end $$;`
 
 export async function createLogSchema(pool: pg.Pool, schema: string): Promise<void> {
@@ -105,8 +105,8 @@ export interface TopicInfo {
 
 const rowsOf = z.array(z.object({ topic: z.string(), id: z.number(), partitions: z.number() }))
 
-/** Creates a cache of topics. A topic's partition count never changes, because its keys would move. */
-export function createTopics(pool: pg.Pool, schema: string) {
+/** Creates a cache of topics. A topic's partition count never changes: its keys would move to other partitions. */
+export function createTopicCache(pool: pg.Pool, schema: string) {
   const cache = new Map<Topic, TopicInfo>()
 
   async function find(topic: Topic): Promise<TopicInfo> {
@@ -146,5 +146,5 @@ export function createTopics(pool: pg.Pool, schema: string) {
     await find(topic)
   }
 
-  return { find, ensure, cached: (topic: Topic) => cache.get(topic) }
+  return { find, ensure, getCached: (topic: Topic) => cache.get(topic) }
 }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
-import { createGroupCommit } from '../../flow/group-commit.ts'
+import { createBatcher } from '../../flow/batcher.ts'
 import { arrayParameter, type Cte, statementOf } from '../../postgres/arrays.ts'
 import { createPool } from '../../postgres/pool.ts'
 import { withTimeout } from '../../timing.ts'
 import { type PartitionedRecord, valueBytes } from '../partition.ts'
 import { type LogRecord, LogUnavailable, type Position, type Topic } from '../port.ts'
-import { refusedCode } from './tables.ts'
+import { guardRefusedCode } from './tables.ts'
 
 const timeoutMs = 5000
 
@@ -16,9 +16,9 @@ interface WriterOptions<Guard> {
   schema: string
   /** Called with the written records, in order within each partition. */
   onWritten: (records: LogRecord[]) => void
-  /** Returns statements that are written atomically with the records. */
+  /** Returns statements to run atomically with the write of these records. */
   extraWrites?: ((records: PartitionedRecord[]) => Cte[]) | undefined
-  /** Returns the guards' statements. The last one is named `refused`: if it returns a row, nothing is written. */
+  /** Returns the statements of the guards. If the last one, named `refused`, returns a row, nothing is written. */
   guardWrites?: ((guards: Guard[]) => Cte[]) | undefined
 }
 
@@ -30,7 +30,7 @@ interface Entry<Guard> {
 /** Two, so that writes continue while the outcome of a timed-out one is unknown. */
 export const writerConnections = 2
 
-/** Opens the log's writer, with group commit. One batch at a time: two concurrent ones were smaller and cost more. */
+/** Opens the log's writer. It writes one batch at a time, because two concurrent ones were smaller and cost more. */
 export function openWriter<Guard>(options: WriterOptions<Guard>) {
   const { url, schema, onWritten, extraWrites = () => [], guardWrites = () => [] } = options
 
@@ -39,11 +39,11 @@ export function openWriter<Guard>(options: WriterOptions<Guard>) {
     max: writerConnections,
     applicationName: 'tidegate log',
     statementTimeoutMs: writeTimeoutMs,
-    // Longer than the caller's timeout, because the response still tells the outcome of the write.
+    // Longer than the caller's timeout: a late response still settles the outcome of the write.
     queryTimeoutMs: 2 * timeoutMs,
   })
 
-  // Returns undefined for each record whose guard refused. If one refuses, retries without the guarded records.
+  // Returns undefined for each guarded record if any guard refuses: then writes only the records without a guard.
   async function write(entries: Entry<Guard>[]): Promise<(LogRecord | undefined)[]> {
     const extras = extraWrites(entries.map(({ record }) => record))
     const written = await attempt(entries, extras)
@@ -70,24 +70,24 @@ export function openWriter<Guard>(options: WriterOptions<Guard>) {
     return written
   }
 
-  const commit = createGroupCommit({
-    write,
-    maxRecords: 2000,
+  const appends = createBatcher({
+    runBatch: write,
+    maxItems: 2000,
     maxBytes: 4 * 1024 * 1024,
     bytesOf: ({ record }: Entry<Guard>) => valueBytes(record),
   })
 
   return {
     async append(records: PartitionedRecord[]): Promise<Position[]> {
-      const written = await commit.append(records.map((record) => ({ record })))
+      const written = await appends.run(records.map((record) => ({ record })))
       return written.map(positionOf)
     },
     async appendIf(record: PartitionedRecord, guard: Guard): Promise<boolean> {
-      const [written] = await commit.append([{ record, guard }])
+      const [written] = await appends.run([{ record, guard }])
       return written !== undefined
     },
     async close(): Promise<void> {
-      await commit.idle()
+      await appends.idle()
       await pool.end()
     },
   }
@@ -109,29 +109,27 @@ interface PartitionSlice {
   count: number
 }
 
-/**
- * The arrangement of a batch by partition. Each slot is a record's index in `shares` and its index within the share.
- */
+/** A batch by partition. A slot is the index of a record's slice, and the record's index within the slice. */
 interface Layout {
-  shares: PartitionSlice[]
-  slots: { share: number; ordinal: number }[]
+  slices: PartitionSlice[]
+  slots: { slice: number; ordinal: number }[]
 }
 
 const resultRows = z.tuple([z.object({ result: z.array(z.number()) })])
 
-/** Server-side statement timeout. After this time a client whose write failed knows that it is no longer running. */
+/** Server-side statement timeout. A write without a response is no longer running after this time. */
 const writeTimeoutMs = 4000
 
-interface Group {
+interface BatchWrite {
   pool: pg.Pool
   schema: string
   ctes: Cte[]
   isGuarded: boolean
 }
 
-// Returns undefined if a guard refused, so that nothing was written.
+// Returns undefined if a guard refused, in which case nothing was written.
 async function writeGroup(
-  { pool, schema, ctes, isGuarded }: Group,
+  { pool, schema, ctes, isGuarded }: BatchWrite,
   records: PartitionedRecord[],
 ): Promise<LogRecord[] | undefined> {
   const layout = layOut(records)
@@ -159,43 +157,42 @@ async function writeGroup(
 }
 
 const isGuardRefusal = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && error.code === refusedCode
+  error instanceof pg.DatabaseError && error.code === guardRefusedCode
 
-// True if the server responded with an error, so nothing was written. Without a response the write may still be
-// running.
+// Returns true if the server responded with an error. Without a response, the write may still be running.
 const isServerError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 function layOut(records: PartitionedRecord[]): Layout {
-  const shares: PartitionSlice[] = []
+  const slices: PartitionSlice[] = []
   const indexes = new Map<string, number>()
   const slots = records.map(({ topic, partition }) => {
     const name = `${topic} ${partition}`
-    const index = indexes.get(name) ?? shares.push({ topic, partition, count: 0 }) - 1
+    const index = indexes.get(name) ?? slices.push({ topic, partition, count: 0 }) - 1
     indexes.set(name, index)
-    const share = shares[index]
-    return { share: index, ordinal: share ? share.count++ : 0 }
+    const slice = slices[index]
+    return { slice: index, ordinal: slice ? slice.count++ : 0 }
   })
-  return { shares, slots }
+  return { slices, slots }
 }
 
-function parameters(records: PartitionedRecord[], { shares, slots }: Layout): Buffer[] {
+function parameters(records: PartitionedRecord[], { slices, slots }: Layout): Buffer[] {
   return [
     arrayParameter(
       'text',
-      shares.map((share) => share.topic),
+      slices.map((slice) => slice.topic),
     ),
     arrayParameter(
       'integer',
-      shares.map((share) => share.partition),
+      slices.map((slice) => slice.partition),
     ),
     arrayParameter(
       'integer',
-      shares.map((share) => share.count),
+      slices.map((slice) => slice.count),
     ),
     arrayParameter(
       'integer',
-      slots.map((slot) => slot.share + 1),
+      slots.map((slot) => slot.slice + 1),
     ),
     arrayParameter(
       'integer',
@@ -223,7 +220,7 @@ function toLogRecords(
 ): LogRecord[] {
   return records.map((record, i) => {
     const slot = slots[i]
-    const base = slot && bases[slot.share]
+    const base = slot && bases[slot.slice]
     if (!slot || base === undefined || timestamp === undefined)
       throw new Error('the statement returned too few offsets')
     return { ...record, offset: base + slot.ordinal, timestamp }

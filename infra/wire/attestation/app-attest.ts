@@ -5,7 +5,7 @@ import { decode, Tokenizer } from 'cborg'
 import { z } from 'zod'
 import { orUndefined } from '../../text.ts'
 
-/** Reasons for rejecting an attestation. `malformed`: it is not in Apple's or Google's format. */
+/** Reasons for rejecting an attestation. `malformed`: not in Apple's or Google's format. */
 type AttestationProblem =
   | 'malformed'
   | 'certificates'
@@ -38,7 +38,7 @@ export interface ExpectedAssertion extends Expected {
   publicKey: KeyObject
 }
 
-/** The result for a rejected attestation. */
+/** Result for a rejected attestation. */
 export interface Rejection {
   problem: AttestationProblem
 }
@@ -85,9 +85,7 @@ export function verifyAppAttest(
   })
 }
 
-/**
- * Verifies an assertion by an attested key and returns its counter. The caller must check that it grew. Never throws.
- */
+/** Verifies an assertion. The caller must check that the returned counter has increased. Never throws. */
 export function verifyAppAssertion(
   sent: Buffer,
   expected: ExpectedAssertion,
@@ -102,7 +100,7 @@ export function verifyAppAssertion(
   })
 }
 
-// Apple's objects have about a dozen CBOR items. Thousands of nested ones would take a tenth of a second.
+// Apple's objects have about a dozen CBOR items. Thousands of nested items would take a tenth of a second.
 const maxItems = 64
 
 // Decodes CBOR. Throws if it has more than `maxItems` items.
@@ -121,7 +119,7 @@ function orMalformed<T>(read: () => T | Rejection): T | Rejection {
   return orUndefined(read) ?? { problem: 'malformed' }
 }
 
-// Returns the key's certificate if the chain is valid: exactly the key's certificate and a CA that the root issued.
+// Returns the key's certificate if the chain is valid: that certificate, and a CA certificate that the root issued.
 function attestedCertificate(
   x5c: Buffer[],
   { root, at }: Pick<ExpectedKey, 'root' | 'at'>,

@@ -12,7 +12,7 @@ export interface AttestedDocument {
 
 /**
  * Returns the SHA-256 of the three texts, joined by line feeds: `clientDataHash` of App Attest, `nonce` of Play
- * Integrity. It includes the client's key so that a man in the middle cannot reuse an attestation for a document of
+ * Integrity. It includes the client's key, so that a man in the middle cannot use the attestation for a document of
  * their own.
  */
 export function clientDataHash({ challenge, clientPublicKey, keyId }: AttestedDocument): Buffer {

@@ -34,7 +34,7 @@ type Verdict = z.infer<typeof verdict>
 
 /**
  * Decrypts and verifies the token of a classic Play Integrity request with the operator's keys, without calling Google.
- * undefined if the keys do not open it. Never throws.
+ * Returns undefined if the keys do not open the token. Never throws.
  */
 export async function openPlayToken(token: string, keys: PlayKeys): Promise<unknown> {
   try {
@@ -49,7 +49,7 @@ export async function openPlayToken(token: string, keys: PlayKeys): Promise<unkn
   }
 }
 
-/** Checks a verdict; undefined if app and device are genuine. */
+/** Checks a verdict. Returns undefined if the app and the device are genuine. */
 export function playProblem(payload: unknown, expected: ExpectedVerdict): Rejection | undefined {
   const { data } = verdict.safeParse(payload)
   if (!data) return { problem: 'malformed' }

@@ -36,7 +36,7 @@ export interface ClientDocumentKeys {
   serverToClient: Uint8Array
 }
 
-/** The client side of the key schedule and framing. Implemented by this module and by node-client-crypto.ts. */
+/** Client side of the key schedule and framing. Implemented by this module and by node-client-crypto.ts. */
 export interface ClientCrypto {
   createKeyPair(random: ClientRandom): KeyPair
   /** Derives a document's keys. Throws if the server's public key is a low-order point. */

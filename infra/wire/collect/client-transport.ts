@@ -20,7 +20,7 @@ const maxRetryAfterMs = 60_000
 
 export interface RetryOptions {
   attempts?: number
-  /** Delay before the second attempt, doubled each time (default 250); Retry-After takes precedence, up to a minute. */
+  /** Delay before the second attempt (default 250), doubled each time. Retry-After takes precedence, up to a minute. */
   delayMs?: number
   wait?: (ms: number) => Promise<void>
 }
@@ -40,8 +40,8 @@ export class CollectError extends Error {
     this.code = envelope.code
     this.retryable = envelope.retryable
     this.requestId = envelope.request_id
-    const reset = envelope.code === 'transport.session_reset_required'
-    this.nextAction = reset ? 'new_session' : envelope.details?.next_action
+    const isReset = envelope.code === 'transport.session_reset_required'
+    this.nextAction = isReset ? 'new_session' : envelope.details?.next_action
   }
 }
 
@@ -88,7 +88,7 @@ export function createTransport(options: TransportOptions): Transport {
     }
     for (let attempt = 1; ; attempt++) {
       const outcome = await tryOnce<T>(fetch, base + path, request)
-      if ('answer' in outcome) return outcome.answer
+      if ('body' in outcome) return outcome.body
       if (!outcome.canRetry || attempt >= attempts) throw outcome.error
       await wait(outcome.afterMs ?? delayMs * 2 ** (attempt - 1))
     }
@@ -107,7 +107,7 @@ interface Failure {
   afterMs?: number
 }
 
-type Outcome<T> = { answer: T } | Failure
+type Outcome<T> = { body: T } | Failure
 
 async function tryOnce<T>(
   fetch: FetchLike,
@@ -116,10 +116,10 @@ async function tryOnce<T>(
 ): Promise<Outcome<T>> {
   try {
     const response = await fetch(url, request)
-    if (response.status < 300) return { answer: (await response.json()) as T }
+    if (response.status < 300) return { body: (await response.json()) as T }
     return await readFailure(response)
   } catch (cause) {
-    const message = 'no answer from the server'
+    const message = 'no response from the server'
     return {
       error: new CollectError(0, { code: 'network', message, retryable: true }, { cause }),
       canRetry: true,

@@ -50,7 +50,7 @@ export interface CollectClientOptions {
   deflate?: Deflate
   /** Encodes JSON in UTF-8. Replaces `JSON.stringify`, which a page may have overridden. */
   encode?: Encode
-  /** Awaited between the computations of `open`, so that the page can run in between. */
+  /** Awaited between the computations of `open`, so that the page stays responsive. */
   pause?: () => Promise<void>
 }
 
@@ -73,24 +73,24 @@ interface BatchAck {
   seq: number
   intervalMs: number
   fingerprint?: Fingerprint
-  /** Further questions, in the response to the first batch. Send their answers as `engine_answers` of the next body. */
+  /** Further questions after the first batch. Send their answers as `engine_answers` of the next body. */
   engineQuestions: EngineQuestion[]
 }
 
-export interface HandoffAnswer {
+export interface HandoffResult {
   sessionId: string
   sealedToken: string
 }
 
 /**
- * A document of a collect session. Bodies are sent one at a time, in call order. If a response is lost, the same
- * bytes are sent again, at the latest before the next body, so callers must not pass observations a second time. All
- * methods reject with CollectError. If its `nextAction` is `new_session`, create a new client.
+ * A document of a collect session. Bodies are sent one at a time, in call order. If a response is lost, the same bytes
+ * are sent again, at the latest before the next body, so callers must not pass observations a second time. All methods
+ * reject with CollectError. If its `nextAction` is `new_session`, create a new client.
  */
 export interface CollectClient {
   open(): Promise<OpenedSession>
   sendBatch(observations: SentObservations): Promise<BatchAck>
-  requestResult(observations: SentObservations): Promise<HandoffAnswer>
+  requestResult(observations: SentObservations): Promise<HandoffResult>
 }
 
 const systemRandom: ClientRandom = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size))
@@ -106,11 +106,11 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
     const crypto = options.crypto ?? (await import('./client-crypto.ts'))
     const keyPair = await crypto.createKeyPair(random)
     await pause?.()
-    const answer: OpenResponse = await transport.postJson(
+    const response: OpenResponse = await transport.postJson(
       sessionsPath,
       encode(openRequest(options, keyPair.publicKey)),
     )
-    const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = answer
+    const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = response
     const keys = await crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
     await pause?.()
     const parts = { transport, random, crypto, deflate, encode }
@@ -182,7 +182,7 @@ interface SealedBody {
 function createBodySender(options: SenderOptions) {
   const { transport, random, crypto, deflate, encode, address, keys, publicKey } = options
   let nonce = options.firstNonce
-  let unanswered: SealedBody | undefined
+  let unconfirmed: SealedBody | undefined
   let last: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(send: () => Promise<T>): Promise<T> {
@@ -212,62 +212,63 @@ function createBodySender(options: SenderOptions) {
 
   async function deliver<T extends { nonce: string }>(
     body: SealedBody,
-  ): Promise<{ seq: number; answer: T }> {
+  ): Promise<{ seq: number; response: T }> {
     const { kind, seq, bytes } = body
     const headers = {
       [headerNames.clientKey]: publicKey,
       ...(kind === 'batches' && { [headerNames.batchSeq]: String(seq) }),
     }
-    unanswered = body
-    const answer = await transport
+    unconfirmed = body
+    const response = await transport
       .postBytes<T>(bodyPath(address, kind), bytes, headers)
       .catch((error) => {
-        if (isRefusal(error)) unanswered = undefined
+        if (isRefusal(error)) unconfirmed = undefined
         throw error
       })
-    unanswered = undefined
-    nonce = answer.nonce
-    return { seq, answer }
+    unconfirmed = undefined
+    nonce = response.nonce
+    return { seq, response }
   }
 
   async function send<T extends { nonce: string }>(kind: BodyKind, observations: SentObservations) {
-    if (unanswered) await deliver(unanswered)
+    if (unconfirmed) await deliver(unconfirmed)
     return deliver<T>(await seal(kind, observations))
   }
 
-  async function check(text: string, responseHmac: string) {
-    if (!(await crypto.verifyResponse(keys, text, responseHmac))) throw wrongHmac()
+  async function verifyHmac(text: string, responseHmac: string) {
+    if (!(await crypto.verifyResponse(keys, text, responseHmac))) throw wrongHmacError()
   }
 
   return {
     sendBatch: (observations: SentObservations): Promise<BatchAck> =>
       inTurn(async () => {
-        const { seq, answer } = await send<BatchResponse>('batches', observations)
-        const { fingerprint, engineQuestions = [], next } = answer
+        const { seq, response } = await send<BatchResponse>('batches', observations)
+        const { fingerprint, engineQuestions = [], next } = response
         const ack = { seq, intervalMs: next.intervalMs, engineQuestions }
         if (!fingerprint) return ack
         const covered = { ...fingerprint, stateId: fingerprint.state.id }
-        const text = fingerprintText(covered, { seq, nonce: answer.nonce })
-        await check(text, fingerprint.integrity.responseHmac)
+        const text = fingerprintText(covered, { seq, nonce: response.nonce })
+        await verifyHmac(text, fingerprint.integrity.responseHmac)
         return { ...ack, fingerprint }
       }),
-    requestResult: (observations: SentObservations): Promise<HandoffAnswer> =>
+    requestResult: (observations: SentObservations): Promise<HandoffResult> =>
       inTurn(async () => {
-        const { seq, answer } = await send<ResultResponse>('results', observations)
-        await check(resultText(answer, { seq, nonce: answer.nonce }), answer.integrity.responseHmac)
-        return { sessionId: answer.sessionId, sealedToken: answer.sealedToken }
+        const { seq, response } = await send<ResultResponse>('results', observations)
+        const { sessionId, sealedToken, nonce, integrity } = response
+        await verifyHmac(resultText(response, { seq, nonce }), integrity.responseHmac)
+        return { sessionId, sealedToken }
       }),
   }
 }
 
-const wrongHmac = () =>
+const wrongHmacError = () =>
   new CollectError(200, {
     code: 'client.bad_response',
     message: 'responseHmac is wrong',
     retryable: false,
   })
 
-// Returns true for a permanent error, after which the server has not accepted the body.
+// Returns true for a permanent error, which means that the server has not accepted the body.
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof CollectError &&

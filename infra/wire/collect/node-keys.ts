@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { type DocumentAddress, keyBytes, keyLabels, saltInput } from './protocol.ts'
 
-// The key schedule with node:crypto, for the server and for clients in Node. Keys are raw instead of DER, because
+// The key schedule with node:crypto, for the server and for clients in Node. Keys are raw rather than DER, because
 // OpenSSL's decoders cost as much as the curve operation.
 const asymmetricKeyType = 'x25519'
 
@@ -26,7 +26,7 @@ export function publicKeyOf(privateKey: KeyObject): string {
  * Derives a document's keys. Throws for a low-order public key, because OpenSSL rejects an all-zero secret (RFC 7748,
  * section 6.1).
  */
-export function agreeKeys(
+export function deriveKeys(
   privateKey: KeyObject,
   publicKey: string,
   address: DocumentAddress,

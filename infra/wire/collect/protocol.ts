@@ -9,7 +9,7 @@ export type {
   Fingerprint,
   OpenResponse,
   ResultResponse,
-} from './answers.ts'
+} from './responses.ts'
 
 const frameVersion = 1
 export const ivBytes = 12
@@ -24,7 +24,7 @@ export const sessionLifetimeMs = 24 * 60 * 60 * 1000
 export const maxObservationBytes = 512 * 1024
 /** Largest deflated observations, in bytes. A real snapshot has about 3 KiB. */
 export const maxDeflatedBytes = 128 * 1024
-/** Largest body: such observations in their frame. */
+/** Largest body, in bytes: deflated observations in their frame. */
 export const maxBodyBytes = maxDeflatedBytes + 2 + nonceBytes + ivBytes + tagBytes
 
 export const keyLabels = {
@@ -61,8 +61,8 @@ export function saltInput({ sessionId, documentId }: DocumentAddress): string {
 }
 
 /**
- * Returns the text that a fingerprint's `integrity.responseHmac` covers. `nonce`: of the response; `seq`: of the
- * request.
+ * Returns the text that a fingerprint's `integrity.responseHmac` covers. `seq` is that of the request, `nonce` that of
+ * the response.
  */
 export function fingerprintText(
   { sessionId, stateId, timestamp }: { sessionId: string; stateId: string; timestamp: number },
@@ -71,7 +71,7 @@ export function fingerprintText(
   return `fingerprint\n${seq}\n${nonce}\n${sessionId}\n${timestamp}\n${stateId}`
 }
 
-/** Returns the same text for a result. */
+/** Like `fingerprintText`, for a result. */
 export function resultText(
   { sessionId, sealedToken }: { sessionId: string; sealedToken: string },
   { seq, nonce }: { seq: number; nonce: string },
@@ -79,7 +79,7 @@ export function resultText(
   return `result\n${seq}\n${nonce}\n${sessionId}\n${sealedToken}`
 }
 
-/** The values of the open response that key the MAC of the document's answers. */
+/** Values of the open response from which the key of the answers' MAC is derived. */
 export interface AnswerKey {
   challenge: string
   timingNonce: string
@@ -93,7 +93,7 @@ export interface Answers {
 export const answerKeyText = ({ challenge, timingNonce }: AnswerKey) =>
   `${challenge}\n${timingNonce}`
 
-/** Returns the text that the MAC of answers covers (section 7). Its key is `answerKeyText`, both in UTF-8. */
+/** Returns the text that the answers' MAC covers (section 7). Its key is `answerKeyText`, both in UTF-8. */
 export function answerText({ canvas, engine }: Answers): string {
   return ['answers', canvas ?? '', ...engine.map(({ id, answer }) => `${id} ${answer}`)].join('\n')
 }
@@ -119,7 +119,7 @@ export function encodeFrame({ nonce, iv, ciphertext, tag }: Frame): Uint8Array<A
   return frame
 }
 
-/** Returns the parts as views into `bytes`, or what is wrong with it. */
+/** Returns the parts as views into `bytes`, or the problem with the frame. */
 export function decodeFrame<T extends Uint8Array>(
   bytes: T,
 ): Frame | 'unknown_version' | 'too_short' {
@@ -162,7 +162,7 @@ export interface EngineAnswer {
   answer: string
 }
 
-/** The byte type of browsers and Node. The functions below use nothing else, so one client runs in both. */
+/** Byte type of browsers and Node. The functions below use nothing else, so one client runs in both. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
 const encoder = new TextEncoder()

@@ -8,7 +8,7 @@ import {
 import { orUndefined } from '../../text.ts'
 import type { Fields, ReceivedRequest } from './fields.ts'
 
-// Limits, because every base is stored and the client chooses its size.
+// Limited because every base is stored and the client chooses its size.
 const maxBaseLength = 8192
 const maxComponents = 32
 
@@ -21,14 +21,14 @@ export interface SignedMessage {
 
 /**
  * Returns the signature base (RFC 9421, section 2.5) for each base URL. Returns none if a component is missing, covered
- * twice or not supported, such as a part of a response, or if there are too many.
+ * twice or not supported, such as a part of a response, or if there are too many components.
  */
 export function signatureBases(
   { request, fields, baseUrls }: SignedMessage,
   input: InnerList,
 ): string[] {
   const [components] = input
-  // 1. Refuse before any value is read.
+  // 1. Reject unsupported components before any value is read.
   if (components.length > maxComponents || !components.every(isSupported)) return []
   const parameters = orUndefined(() => serializeInnerList(input))
   const identifiers = orUndefined(() => components.map((component) => serializeItem(component)))
@@ -55,8 +55,8 @@ function isSupported([name, parameters]: Item): boolean {
   return parameters.size === 1 && typeof parameters.get('key') === 'string' && !name.startsWith('@')
 }
 
-/** Returns true for components that RFC 9421 defines for requests but that are not supported here. */
-export const isUnsupported = ([name, parameters]: Item): boolean =>
+/** Returns true for components that RFC 9421 defines for requests but this server does not support. */
+export const isStandardButUnsupported = ([name, parameters]: Item): boolean =>
   name === '@query-param' || ['sf', 'bs', 'tr'].some((parameter) => parameters.has(parameter))
 
 function fieldComponent([component, parameters]: Item, fields: Fields): string | undefined {

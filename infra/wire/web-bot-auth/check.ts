@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { InnerList, Item } from 'structured-headers'
-import { isUnsupported, type SignedMessage, signatureBases } from './base.ts'
+import { isStandardButUnsupported, type SignedMessage, signatureBases } from './base.ts'
 import {
   type AgentUrl,
   directoryOf,
@@ -13,7 +13,7 @@ import {
   signatureFields,
 } from './fields.ts'
 
-/** A signature that is valid as far as can be checked without its key. */
+/** A signature that is valid as far as can be checked without the key. */
 export interface AgentSignature {
   /** Host of the agent's directory, with a non-default port. */
   agent: string
@@ -27,23 +27,23 @@ export interface AgentSignature {
   /** Epoch milliseconds. */
   createdAt: number
   expiresAt: number
-  /** Hash (hex) of the key with the nonce, or with the signature if it has no nonce. Valid for one request. */
+  /** Hash (hex) of the key id and the nonce (without one, of the signature), by which replays are detected. */
   nonceHash: string
 }
 
 /**
- * malformed: a header violates its standard; tag: no signature is for Web Bot Auth; agent: Signature-Agent has no https
- * URL; coverage: neither `@authority` nor `@target-uri` is covered, or `signature-agent` is not; component: a covered
- * component is missing or unknown; parameters: `created`, `expires` or `keyid` is missing; lifetime: longer than
- * allowed.
+ * `malformed`: a header violates its standard. `tag`: no signature is for Web Bot Auth. `agent`: Signature-Agent has no
+ * https URL. `coverage`: neither `@authority` nor `@target-uri` is covered, or `signature-agent` is not. `component`: a
+ * covered component is missing or unknown. `parameters`: `created`, `expires` or `keyid` is missing. `lifetime`: longer
+ * than allowed.
  */
 export type InvalidSignature =
   | ('malformed' | 'tag' | 'agent' | 'coverage' | 'component' | 'parameters')
   | ('lifetime' | 'not_yet_valid' | 'expired')
 
 /**
- * absent: one of the three headers is missing; algorithm: not Ed25519; directory_type: not a directory, such as a card;
- * component: a kind that is not supported here.
+ * `absent`: one of the three headers is missing. `algorithm`: not Ed25519. `directory_type`: not a directory, such as a
+ * card. `component`: of a kind that this server does not support.
  */
 export type CheckedSignature =
   | { status: 'absent' }
@@ -60,8 +60,9 @@ export interface SignatureRules {
 }
 
 /**
- * Checks a request's Web Bot Auth headers except for the key (RFC 9421, draft-meunier-web-bot-auth-architecture).
- * Returns undefined if it has none of them. Of several signatures it returns the first valid one.
+ * Checks a request's Web Bot Auth headers without verifying the signature by its key (RFC 9421,
+ * draft-meunier-web-bot-auth-architecture). Returns undefined without such headers, and the first valid one of several
+ * signatures.
  */
 export function checkSignature(
   request: ReceivedRequest,
@@ -95,7 +96,7 @@ export function lifetimeProblem(
   return expiresAt < now - skewMs ? 'expired' : undefined
 }
 
-/** Reads the signatures with the tag of Web Bot Auth without checking their times; or returns why none can be read. */
+/** Reads the signatures tagged for Web Bot Auth without checking their times, or returns why none can be read. */
 export function readSignatures(
   request: ReceivedRequest,
   baseUrls: readonly string[],
@@ -127,7 +128,7 @@ function readSignature(
   if (type !== 'directory') return { status: 'unknown_key', reason: 'directory_type' }
   const parsed = parametersOf(field)
   if (!parsed) return invalid('parameters')
-  if (input[0].some(isUnsupported)) return { status: 'unknown_key', reason: 'component' }
+  if (input[0].some(isStandardButUnsupported)) return { status: 'unknown_key', reason: 'component' }
   const bases = signatureBases(message, input)
   if (bases.length === 0) return invalid('component')
   const directory = directoryOf(url.host)
@@ -136,7 +137,7 @@ function readSignature(
 
 const invalid = (reason: InvalidSignature): CheckedSignature => ({ status: 'invalid', reason })
 
-// Ignores components with parameters, which would belong to another message.
+// Ignores components with parameters, which refer to another message.
 const coversTarget = ([components]: InnerList): boolean =>
   components.some(
     ([name, { size }]) => size === 0 && (name === '@authority' || name === '@target-uri'),
@@ -147,8 +148,8 @@ function coveredAgent([components]: InnerList, { form }: SignatureAgents): Item 
   return covered.find(([, parameters]) => form === 'dictionary' || parameters.size === 0)
 }
 
-// Returns the covered agent. Without `key` the entire dictionary is covered: then the member with the signature's label
-// counts, or the only one.
+// Returns the covered agent. Without `key`, the entire dictionary is covered: then the agent is the member with the
+// signature's label, or the only member.
 function agentOf(
   [, parameters]: Item,
   { label }: SignatureField,
@@ -161,7 +162,7 @@ function agentOf(
   return urls.get(label) ?? (urls.size === 1 ? [...urls.values()][0] : undefined)
 }
 
-// Checks the length too: RSA signatures are longer, and often omit `alg`.
+// Checks the length too, because RSA signatures, which are longer, often omit `alg`.
 function isEd25519({ input: [, parameters], bytes }: SignatureField): boolean {
   return (parameters.get('alg') ?? 'ed25519') === 'ed25519' && bytes.length === 64
 }

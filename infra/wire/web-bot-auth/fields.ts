@@ -20,7 +20,7 @@ export interface ReceivedRequest {
   rawHeaders: readonly string[]
 }
 
-/** Returns a header field; several lines are joined by commas (RFC 9421, section 2.1). undefined if it is missing. */
+/** Returns a header field, its lines joined by commas (RFC 9421, section 2.1); undefined if it is missing. */
 export function fieldValue({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
   const values: string[] = []
   for (let i = 1; i < rawHeaders.length; i += 2)
@@ -39,7 +39,7 @@ export interface Fields {
   dictionary(name: string): Dictionary | undefined
 }
 
-/** Parses each field once, however many signatures cover it. */
+/** Returns the request's header fields. Parses each one once, however many signatures cover it. */
 export function readFields(request: ReceivedRequest): Fields {
   const dictionaries = new Map<string, Dictionary | undefined>()
   const value = (name: string) => fieldValue(request, name)
@@ -62,7 +62,7 @@ export interface SignatureField {
   bytes: Buffer
 }
 
-/** Returns the signatures that have both an input and bytes, in input order; undefined if a field is malformed. */
+/** Returns the signatures that are in both fields, in input order; undefined if a field is malformed. */
 export function signatureFields(input: string, signature: string): SignatureField[] | undefined {
   const inputs = parseField(input)
   const signatures = parseField(signature)
@@ -74,7 +74,7 @@ export function signatureFields(input: string, signature: string): SignatureFiel
   })
 }
 
-/** URLs of agents' keys by dictionary key; the older form of the header has one URL without a key. */
+/** Agents of a request by dictionary key. The older form of the header has one agent without a key. */
 export type SignatureAgents =
   | { form: 'dictionary'; urls: Map<string, AgentUrl> }
   | { form: 'string'; url: AgentUrl }
@@ -88,7 +88,7 @@ export interface AgentUrl {
 
 /**
  * Parses Signature-Agent: `sig1="https://agent.example";type=directory` (draft-meunier-web-bot-auth-architecture-04 and
- * later) or the older `"https://agent.example"`. undefined if it is malformed.
+ * later) or the older `"https://agent.example"`. Returns undefined if it is malformed.
  */
 export function readSignatureAgents(value: string): SignatureAgents | undefined {
   const item = orUndefined(() => parseItem(bounded(value)))
@@ -128,8 +128,8 @@ function agentUrl([value, parameters]: [unknown, ReadonlyMap<string, unknown>]):
 }
 
 /**
- * Normalizes an agent's domain as in its Signature-Agent header, with a port other than 443. undefined for an IP
- * address or anything else that is not one host name.
+ * Normalizes an agent's domain as in its Signature-Agent header, with a port unless it is 443. Returns undefined for an
+ * IP address or anything else that is not one host name.
  */
 export function agentDomain(text: string): string | undefined {
   const { url } = agentUrl([/[/?#@\\\s]/.test(text) ? undefined : `https://${text}`, new Map()])

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { isObject } from '../../../schemas/lenient.ts'
 import { createLru } from '../../lru.ts'
-import { parsedJson } from '../../text.ts'
+import { parseJsonOrUndefined } from '../../text.ts'
 
 /** Ed25519 public keys by their thumbprints (RFC 7638, RFC 8037), base64url of 32 bytes. */
 export type DirectoryKeys = Record<string, DirectoryKey>
@@ -21,10 +21,10 @@ const pointPattern = /^[A-Za-z0-9_-]{43}$/
 /**
  * Returns the first hundred Ed25519 keys of a directory (`{"keys":[...]}`,
  * draft-meunier-http-message-signatures-directory). Skips other types and keys not meant for signatures (RFC 7517,
- * `use` and `key_ops`). undefined if the body is not a directory.
+ * `use` and `key_ops`). Returns undefined if the body is not a directory.
  */
 export function directoryKeys(body: string): DirectoryKeys | undefined {
-  const directory = parsedJson(body)
+  const directory = parseJsonOrUndefined(body)
   const keys = isObject(directory) ? directory.keys : undefined
   if (!Array.isArray(keys)) return undefined
   const usable = keys.flatMap((key) => keyOfJwk(key) ?? [])
@@ -36,7 +36,7 @@ function keyOfJwk(jwk: unknown): DirectoryKey | undefined {
     return undefined
   if (typeof jwk.x !== 'string' || !pointPattern.test(jwk.x)) return undefined
   const [starts_at, ends_at] = [jwk.nbf, jwk.exp].map(timeOf)
-  // An unreadable restriction must not be ignored.
+  // Skips keys with an unreadable limit: ignoring the limit would accept expired keys.
   if (starts_at === undefined || ends_at === undefined) return undefined
   return { x: jwk.x, starts_at, ends_at }
 }
@@ -44,15 +44,15 @@ function keyOfJwk(jwk: unknown): DirectoryKey | undefined {
 const isForSignatures = ({ use = 'sig', key_ops = ['verify'] }: Record<string, unknown>): boolean =>
   use === 'sig' && Array.isArray(key_ops) && key_ops.includes('verify')
 
-// Parses a time in epoch seconds as in a JWT, or in milliseconds, as some agents publish it. null = no limit, undefined
-// = unreadable.
+// Parses a time in epoch seconds as in a JWT, or in milliseconds, as some agents publish it. Returns null for no limit,
+// undefined if the time is unreadable.
 function timeOf(value: unknown): number | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value !== 'number') return undefined
   return value > 1e11 ? value : value * 1000
 }
 
-/** Returns true if the key is valid at a time in epoch milliseconds. */
+/** Returns true if the key is valid at `at` (epoch milliseconds). */
 export const isInForce = ({ starts_at, ends_at }: DirectoryKey, at: number): boolean =>
   (starts_at === null || starts_at <= at) && (ends_at === null || at < ends_at)
 
@@ -69,7 +69,7 @@ export function isSignedBy(x: string, { base, bytes }: { base: string; bytes: Bu
   }
 }
 
-// Parsed keys: parsing takes as long as a verification.
+// Cached, because parsing a key takes as long as a verification.
 const parsedKeys = createLru<string, KeyObject>(1000)
 
 function keyOf(x: string): KeyObject {

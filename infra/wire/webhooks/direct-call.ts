@@ -2,11 +2,11 @@ import type { Environment } from '../../../schemas/events.ts'
 import type { DecisionId } from '../../ids.ts'
 import type { SubscribableType } from './events.ts'
 
-/** The event type whose sender needs the receiver's response. The response is never stored. */
-export const directType = 'gate.session.approved' satisfies SubscribableType
+/** Event type whose sender needs the receiver's response, which is never stored. */
+export const directEventType = 'gate.session.approved' satisfies SubscribableType
 
 export interface DirectEvent {
-  type: typeof directType
+  type: typeof directEventType
   organizationId: string
   environment: Environment
   endpointId: string
@@ -37,17 +37,17 @@ export interface DirectAttempt extends DirectDelivery {
   judge(response: DirectResponse): Judgment
 }
 
-/** Reasons for not sending. `ended`: the delivery failed or was cancelled; a successful one can be repeated. */
+/** Reasons for not sending. `already_failed`: the delivery has failed for good or was cancelled. */
 export type DirectRefusal =
   | 'not_raised'
-  | 'ended'
+  | 'already_failed'
   | 'organization_inactive'
   | 'endpoint_unknown'
   | 'endpoint_disabled'
   | 'endpoint_not_subscribed'
   | 'event_unreadable'
 
-export type DirectAnswer =
+export type DirectResult =
   | { kind: 'accepted'; response: DirectResponse }
   | { kind: 'retry'; problem: string }
   | { kind: 'failed'; problem: string }
@@ -55,41 +55,41 @@ export type DirectAnswer =
 
 /** Synchronous deliveries: the sender makes the calls itself and waits for the responses. The queue ignores them. */
 export interface DirectCalls {
-  /** Raises an event once; resolves when it is readable. Idempotent. Rejects with ApiError service.unavailable. */
+  /** Raises an event and resolves when it is readable. Idempotent. Throws 503 `service.unavailable`. */
   raise(event: DirectEvent): Promise<DecisionId>
   /**
-   * Calls the receiver once and records the result. Rejects if it could not be recorded (LogUnavailable) or a signing
-   * secret cannot be decrypted. The caller must then repeat the attempt under the same number.
+   * Calls the receiver once and records the result. Rejects if the result could not be recorded (LogUnavailable) or a
+   * signing secret cannot be decrypted. The caller must then repeat the attempt under the same number.
    */
-  attempt(attempt: DirectAttempt): Promise<DirectAnswer>
+  attempt(attempt: DirectAttempt): Promise<DirectResult>
   /** Records that the delivery was cancelled. `reason` is for the endpoint's owner. */
-  giveUp(delivery: DirectDelivery, reason: string): Promise<void>
+  cancel(delivery: DirectDelivery, reason: string): Promise<void>
 }
 
-// Backoff before each attempt (open-points.md 37).
-const waitsSeconds = [0, 1, 2, 4, 8, 15, 30]
-const maxWaitSeconds = 60
+// Backoff before each attempt.
+const backoffSeconds = [0, 1, 2, 4, 8, 15, 30]
+const maxBackoffSeconds = 60
 
 export interface DirectSchedule {
   attempts: number
-  /** End of the last attempt, or time of the event. Times are epoch milliseconds. */
+  /** Start of the backoff: end of the last attempt, or time of the event. Times are epoch milliseconds. */
   since: number
   deadline: number
   timeoutMs: number
 }
 
 /**
- * Returns the time of the next attempt; undefined if the deadline leaves no time. `isLast`: no time for another after
- * it.
+ * Returns the time of the next attempt; undefined if the deadline leaves no time for one. `isLast`: there is no time
+ * for another one after that.
  */
 export function nextDirectAttempt(
   schedule: DirectSchedule,
 ): { at: number; isLast: boolean } | undefined {
   const { attempts, since, deadline, timeoutMs } = schedule
-  const at = since + waitMs(attempts)
+  const at = since + backoffMs(attempts)
   const latestEnd = at + timeoutMs
   if (latestEnd > deadline) return undefined
-  return { at, isLast: latestEnd + waitMs(attempts + 1) + timeoutMs > deadline }
+  return { at, isLast: latestEnd + backoffMs(attempts + 1) + timeoutMs > deadline }
 }
 
-const waitMs = (attempts: number): number => (waitsSeconds[attempts] ?? maxWaitSeconds) * 1000
+const backoffMs = (attempts: number) => (backoffSeconds[attempts] ?? maxBackoffSeconds) * 1000

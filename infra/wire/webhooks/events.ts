@@ -31,7 +31,7 @@ export function uriOf(address: string): string | null {
   const url = URL.parse(address)
   if (!url) return null
   const { search, hash } = url
-  // Assigned even if empty: the href may still contain a bare `?` or `#`.
+  // Cleared even if empty, because the href may still contain a bare `?` or `#`.
   url.search = ''
   url.hash = ''
   const { href, pathname } = url

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { open, seal } from '../../crypto/sealing.ts'
 import type { Random } from '../../ids.ts'
-import { wire } from '../names.ts'
+import { wireNames } from '../names.ts'
 
 /** Headers of Standard Webhooks 1.0.0 (standardwebhooks.com). */
 export const standardHeaders = {
@@ -13,8 +13,8 @@ export const standardHeaders = {
 
 /**
  * Returns the headers of both signature formats. `timestamp`: Unix seconds of the attempt. `secrets`: active secrets,
- * newest first. The plain format uses only the newest. Standard Webhooks has one signature per secret, so that during a
- * rotation a receiver can verify with either.
+ * newest first. The plain format uses only the newest. Standard Webhooks has one signature per secret, so a receiver
+ * can verify with either during a rotation.
  */
 export function signatureHeaders(options: {
   eventId: string
@@ -30,8 +30,8 @@ export function signatureHeaders(options: {
     return `v1,${digest.toString('base64')}`
   })
   return {
-    [wire.webhookTimestampHeader]: String(timestamp),
-    [wire.webhookSignatureHeader]: plainDigest({
+    [wireNames.webhookTimestampHeader]: String(timestamp),
+    [wireNames.webhookSignatureHeader]: plainDigest({
       timestamp: String(timestamp),
       body,
       secret: newest,
@@ -93,8 +93,8 @@ interface Signature {
 }
 
 function plainFormat(headers: Headers): Signature | undefined {
-  const timestamp = headerValue(headers, wire.webhookTimestampHeader)
-  const signature = headerValue(headers, wire.webhookSignatureHeader)
+  const timestamp = headerValue(headers, wireNames.webhookTimestampHeader)
+  const signature = headerValue(headers, wireNames.webhookSignatureHeader)
   if (timestamp === undefined || signature === undefined) return undefined
   return {
     timestamp,

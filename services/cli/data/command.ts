@@ -3,13 +3,13 @@ import type { Command } from 'commander'
 import { addressFileOf, readConfig } from '../../../infra/config.ts'
 import { bundledFile, readAddresses } from '../../../infra/ip/data/read.ts'
 import { type ListFile, readReputationList } from '../../../infra/ip/data/reputation.ts'
-import { groups, type SourceGroup } from '../../../infra/ip/data/sources.ts'
-import { commaList, jsonFlag, wordOf } from '../arguments.ts'
+import { type SourceGroup, sourceGroups } from '../../../infra/ip/data/sources.ts'
+import { choice, commaList, jsonFlag } from '../arguments.ts'
 import { textTable } from '../tables.ts'
 import { updateAddresses } from './update.ts'
 
-const group = wordOf(...groups)
-const groupList = (text: string): SourceGroup[] => commaList(text).map(group)
+const groupChoice = choice(...sourceGroups)
+const groupList = (text: string): SourceGroup[] => commaList(text).map(groupChoice)
 
 interface UpdateFlags {
   from?: string
@@ -26,9 +26,9 @@ export function defineData(data: Command): void {
     .option('--from <folder>', 'read source files from this folder instead of downloading them')
     .option(
       '--only <list>',
-      `source groups to update, comma-separated: ${groups.join(', ')}`,
+      `source groups to update, comma-separated: ${sourceGroups.join(', ')}`,
       groupList,
-      [...groups],
+      [...sourceGroups],
     )
     .option('--without <list>', 'source groups to leave out, comma-separated', groupList, [])
     .option('--trust', 'accept sources that differ too much from the current file', false)

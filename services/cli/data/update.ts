@@ -20,8 +20,8 @@ export interface UpdateOptions {
   isTrusted: boolean
   now: Date
   sources?: readonly DataSource[]
-  /** Data file that the first update starts from. Default: the bundled one. */
-  shipped?: string
+  /** Data file to start from while `file` does not exist. Default: the bundled one. */
+  initialFile?: string
 }
 
 export interface UpdateResult {
@@ -30,8 +30,8 @@ export interface UpdateResult {
 }
 
 /**
- * Rewrites the data file from the sources that could be read and don't differ too much from it. The data of all other
- * sources are kept, and those that failed are listed in the result.
+ * Rewrites the data file with the sources that can be read and don't differ too much from its current data. Keeps the data
+ * of all other sources, and lists the failed ones in the result.
  */
 export async function updateAddresses(options: UpdateOptions): Promise<UpdateResult> {
   const {
@@ -41,28 +41,28 @@ export async function updateAddresses(options: UpdateOptions): Promise<UpdateRes
     isTrusted,
     now,
     sources = dataSources,
-    shipped = bundledFile,
+    initialFile = bundledFile,
   } = options
-  const last = await readAddresses(existsSync(file) ? file : shipped)
+  const current = await readAddresses(existsSync(file) ? file : initialFile)
   const failed: UpdateResult['failed'] = []
   const read: ReadSource[] = []
   for (const source of sources.filter(({ group }) => groups.includes(group))) {
     try {
       const sourceFile =
         from === undefined
-          ? { bytes: await fetchSource(source, now), at: now }
+          ? { bytes: await fetchSource(source, now), modifiedAt: now }
           : await findSourceFile(source, from)
       if (sourceFile)
         read.push({
           source,
           ranges: source.read(sourceFile.bytes),
-          date: sourceFile.at.toISOString().slice(0, 10),
+          date: sourceFile.modifiedAt.toISOString().slice(0, 10),
         })
     } catch (error) {
       failed.push({ title: source.title, reason: errorMessage(error) })
     }
   }
-  const { data, refused } = applySources(last, read, isTrusted)
+  const { data, refused } = applySources(current, read, isTrusted)
   const taken = read
     .map(({ source }) => source.title)
     .filter((title) => refused.every((source) => source.title !== title))
@@ -86,17 +86,16 @@ async function replaceFile(file: string, bytes: Buffer): Promise<void> {
 
 interface SourceFile {
   bytes: Buffer
-  /** Modification time. */
-  at: Date
+  modifiedAt: Date
 }
 
-/** Returns the source's newest file in the folder; undefined if there is none, so a folder may lack sources. */
+/** Returns the source's newest file in the folder; undefined if there is none. */
 async function findSourceFile(source: DataSource, folder: string): Promise<SourceFile | undefined> {
   const names = (await readdir(folder)).filter((name) => name.startsWith(source.file)).sort()
   const newest = names.at(-1)
   if (newest === undefined) return undefined
   const file = path.join(folder, newest)
-  return { bytes: await readFile(file), at: (await stat(file)).mtime }
+  return { bytes: await readFile(file), modifiedAt: (await stat(file)).mtime }
 }
 
 const timeoutMs = 120_000

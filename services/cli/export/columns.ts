@@ -1,7 +1,7 @@
 import { factsRecord } from '../../../projections/sessions/facts-schema.ts'
 
-/** Type of a column's values: `time` is epoch milliseconds, `json` any JSON value, `texts` and `integers` are lists. */
-export type ColumnKind =
+/** Type of a column's values. `time` is in epoch milliseconds, `texts` and `integers` are lists. */
+export type ColumnType =
   | 'text'
   | 'integer'
   | 'bigint'
@@ -13,34 +13,33 @@ export type ColumnKind =
 
 export interface ExportColumn {
   name: string
-  type: ColumnKind
+  type: ColumnType
 }
 
 /** Values by column name; null or missing if unknown. */
 export type ExportRow = Readonly<Record<string, unknown>>
 
-/** Encoder of a file, which is the output of `start`, then of `encode` for the rows in order, then of `end`. */
+/** Encoder of an export file: the file is the output of `start`, of each `encode`, and of `end`. */
 export interface RowEncoder {
   start(): string | Uint8Array
   encode(rows: readonly ExportRow[]): string | Uint8Array
   end(): string | Uint8Array
 }
 
-/** Returns the columns of the session facts schema. */
 export const sessionColumns = (): ExportColumn[] =>
   factsRecord().fields.map(({ name, type }) => ({
     name,
     type:
-      name === 'repeats' ? 'json' : kindOf(JSON.stringify(Array.isArray(type) ? type[1] : type)),
+      name === 'repeats' ? 'json' : typeOf(JSON.stringify(Array.isArray(type) ? type[1] : type)),
   }))
 
-function kindOf(avro: string): ColumnKind {
-  const kind = kinds[avro]
-  if (!kind) throw new Error(`exports do not support the type ${avro}`)
-  return kind
+function typeOf(avroType: string): ColumnType {
+  const columnType = columnTypes[avroType]
+  if (!columnType) throw new Error(`exports do not support the type ${avroType}`)
+  return columnType
 }
 
-const kinds: Record<string, ColumnKind> = {
+const columnTypes: Record<string, ColumnType> = {
   '"string"': 'text',
   '"int"': 'integer',
   '"long"': 'bigint',

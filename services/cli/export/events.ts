@@ -6,13 +6,13 @@ import { readableEvent } from '../events.ts'
 import type { ExportRow } from './columns.ts'
 import type { EventSelection, RowSink } from './selection.ts'
 
-// Concurrently appended records may be out of order by up to this.
+// Records that are appended concurrently can be out of time order by this much.
 const maxDisorderMs = 60_000
 
-// Bounds memory: an event can have several hundred KB.
+// Limits memory: an event can have several hundred KB.
 const rowsPerGroup = 2000
 
-/** Writes the events that are in the log at the call, in order within each partition. */
+/** Writes the selected events that are in the log now, in order within each partition. */
 export async function writeEvents(
   source: EventSource,
   selection: EventSelection,
@@ -64,7 +64,7 @@ export async function writeEvents(
       for (const batch of batches) await addBatch(batch)
     },
   })
-  await Promise.race([reachedEnds, reading.atEnd]).finally(() => reading.stop())
+  await Promise.race([reachedEnds, reading.reachedEnd]).finally(() => reading.stop())
   await add(pendingRows)
 }
 
@@ -85,8 +85,8 @@ async function rowsOf(
       (type === null || headers.event_type === type),
   )
   const events = await decodeEvents(source, { topic, partition, records: selected })
-  const recordOf = new Map(selected.map((record) => [record.offset, record]))
-  return events.map((event) => rowOf(event, recordOf.get(event.position.offset), decrypts))
+  const recordsByOffset = new Map(selected.map((record) => [record.offset, record]))
+  return events.map((event) => rowOf(event, recordsByOffset.get(event.position.offset), decrypts))
 }
 
 function rowOf(event: RecordedEvent, record: LogRecord | undefined, decrypts: boolean): ExportRow {

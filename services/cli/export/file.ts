@@ -24,15 +24,15 @@ export async function writeExport(
   { file, format, columns }: { file: string; format: ExportFormat; columns: ExportColumn[] },
   fill: (add: RowSink['add']) => Promise<void>,
 ): Promise<number> {
-  const part = `${file}.part`
+  const partFile = `${file}.part`
   let count = 0
 
   // 1. Replace the partial file of an interrupted export.
   await requireNew(file)
-  await rm(part, { force: true })
-  const handle = await open(part, 'wx', 0o600)
+  await rm(partFile, { force: true })
+  const handle = await open(partFile, 'wx', 0o600)
   // False if another export to the same file has replaced it.
-  const isOurs = async () => (await statIfExists(part))?.ino === (await handle.stat()).ino
+  const isOurs = async () => (await statIfExists(partFile))?.ino === (await handle.stat()).ino
   try {
     // 2. Write the rows.
     const encoder = await encoders[format](columns)
@@ -47,11 +47,11 @@ export async function writeExport(
     // 3. Rename it, unless the file was created in the meantime.
     await requireNew(file)
     if (!(await isOurs()))
-      throw new Error(`another export is already writing ${part}: run one at a time`)
-    await rename(part, file)
+      throw new Error(`another export is already writing ${partFile}: run one at a time`)
+    await rename(partFile, file)
     return count
   } catch (error) {
-    if (await isOurs()) await rm(part)
+    if (await isOurs()) await rm(partFile)
     throw error
   } finally {
     await handle.close()

@@ -1,6 +1,6 @@
 import { zstdCompressSync } from 'node:zlib'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import type { ColumnKind, ExportColumn, RowEncoder } from './columns.ts'
+import type { ColumnType, ExportColumn, RowEncoder } from './columns.ts'
 
 /** Encodes rows as Parquet: each call of `encode` is a row group. */
 export function parquetEncoder(columns: ExportColumn[]): RowEncoder {
@@ -11,34 +11,34 @@ export function parquetEncoder(columns: ExportColumn[]): RowEncoder {
     codec: 'ZSTD',
     compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
   })
-  const take = () => {
+  const takeBytes = () => {
     const bytes = buffer.getBytes().slice()
     buffer.index = 0
     return bytes
   }
   return {
-    start: take,
+    start: takeBytes,
     encode(rows) {
       if (rows.length === 0) return ''
       writer.write({
         columnData: columns.map(({ name, type }) => ({
           name,
-          data: rows.map((row) => valueIn(type, row[name] ?? null)),
-          // Min/max statistics double the time and are no use for lists and documents.
+          data: rows.map((row) => parquetValue(type, row[name] ?? null)),
+          // Min/max statistics double the time, and are useless for lists and documents.
           statistics: !['json', 'texts', 'integers'].includes(type),
         })),
         rowGroupSize: rows.length,
       })
-      return take()
+      return takeBytes()
     },
     end() {
       writer.finish()
-      return take()
+      return takeBytes()
     },
   }
 }
 
-function valueIn(type: ColumnKind, value: unknown): unknown {
+function parquetValue(type: ColumnType, value: unknown): unknown {
   if (value === null) return null
   if (type === 'bigint') return BigInt(Number(value))
   return type === 'time' ? new Date(Number(value)) : value
@@ -50,7 +50,7 @@ const text: Partial<SchemaElement> = { type: 'BYTE_ARRAY', converted_type: 'UTF8
 const integer: Partial<SchemaElement> = { type: 'INT32' }
 
 // Uses the legacy converted types, which every reader supports; with logical types, DuckDB adds a time zone to times.
-const leaves: Record<ColumnKind, Partial<SchemaElement>> = {
+const leaves: Record<ColumnType, Partial<SchemaElement>> = {
   text,
   integer,
   bigint: { type: 'INT64' },
@@ -61,7 +61,7 @@ const leaves: Record<ColumnKind, Partial<SchemaElement>> = {
   integers: integer,
 }
 
-// Lists have three levels, so that null and empty differ (parquet-format, "LogicalTypes.md", lists).
+// Lists have three levels, which distinguish null from empty (parquet-format, "LogicalTypes.md", lists).
 function elementsOf({ name, type }: ExportColumn): SchemaElement[] {
   const leaf = leaves[type]
   if (type !== 'texts' && type !== 'integers')

@@ -1,14 +1,10 @@
 import path from 'node:path'
 import { createSkips } from '../../../infra/event-store/skips.ts'
 import { countText } from '../../../infra/text.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { withStores } from '../operator/core.ts'
-import {
-  type CommandOutcome,
-  type OperatorOptions,
-  requireOrganization,
-} from '../operator/operate.ts'
+import { type CommandOutcome, type OperatorOptions, requireOrganization } from '../operator/run.ts'
 import { progressBar } from '../progress.ts'
 import { eventColumns, sessionColumns } from './columns.ts'
 import { writeEvents } from './events.ts'
@@ -29,7 +25,7 @@ export interface ExportFlags extends OperatorOptions {
 }
 
 export function runExport(
-  what: 'sessions' | 'events',
+  dataset: 'sessions' | 'events',
   flags: ExportFlags,
 ): Promise<CommandOutcome> {
   const { out: file, format = formatOf(file), topic = '', type = null } = flags
@@ -49,10 +45,10 @@ export function runExport(
       let bar: ReturnType<typeof progressBar> | undefined
       const onProgress = (done: number, total: number) => {
         bar ??= progressBar(total)
-        bar.reach(done)
+        bar.set(done)
       }
       const fill = async (add: RowSink['add']) => {
-        if (what === 'sessions') return writeSessions(pool, selection, { add, onProgress })
+        if (dataset === 'sessions') return writeSessions(pool, selection, { add, onProgress })
         const skips = createSkips({ log, codec, logger })
         await writeEvents(
           { log, codec, skips },
@@ -60,15 +56,15 @@ export function runExport(
           { add, onProgress },
         ).finally(skips.close)
       }
-      const columns = what === 'sessions' ? sessionColumns() : eventColumns
+      const columns = dataset === 'sessions' ? sessionColumns() : eventColumns
       const rows = await writeExport({ file, format, columns }, fill).finally(() => bar?.end())
       const [since, until] = [iso(selection.since), iso(selection.until)]
       return {
-        data: { what, format, file: path.resolve(file), since, until, rows },
-        text: `Wrote ${countText(rows, what.slice(0, -1))} to ${path.resolve(file)}.`,
+        data: { what: dataset, format, file: path.resolve(file), since, until, rows },
+        text: `Wrote ${countText(rows, dataset.slice(0, -1))} to ${path.resolve(file)}.`,
       }
     },
-    { opensKeys: flags.open, isReadOnly: true },
+    { decrypts: flags.open, isReadOnly: true },
   )
 }
 

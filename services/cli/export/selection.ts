@@ -7,7 +7,7 @@ export interface ExportSelection {
   until: number
   organizationId: string | null
   environment: string | null
-  /** Includes data that needs the master keys: decrypted event fields, restricted columns of sessions. */
+  /** Includes data that needs the master keys: personal event fields, and restricted columns of sessions. */
   decrypts: boolean
 }
 

@@ -1,5 +1,5 @@
 import { escapeCell } from '../../../infra/spreadsheet.ts'
-import type { ColumnKind, ExportColumn, RowEncoder } from './columns.ts'
+import type { ColumnType, ExportColumn, RowEncoder } from './columns.ts'
 
 /**
  * Encodes rows as CSV (RFC 4180). Null is an empty field, empty text is `""`, lists are JSON, and text that a spreadsheet
@@ -14,7 +14,7 @@ export const csvEncoder = (columns: ExportColumn[]): RowEncoder => ({
 
 const csvLine = (fields: string[]): string => `${fields.join(',')}\r\n`
 
-function csvField(type: ColumnKind, value: unknown): string {
+function csvField(type: ColumnType, value: unknown): string {
   const plain = plainValue(type, value)
   if (plain === null) return ''
   const text =
@@ -39,7 +39,7 @@ export const jsonLinesEncoder = (columns: ExportColumn[]): RowEncoder => ({
   end: () => '',
 })
 
-function plainValue(type: ColumnKind, value: unknown): unknown {
+function plainValue(type: ColumnType, value: unknown): unknown {
   if (value === null || value === undefined) return null
   return type === 'time' ? new Date(Number(value)).toISOString() : value
 }

@@ -2,23 +2,23 @@ import type { Command } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
 import { systemServiceId } from '../../../infra/wire/gate.ts'
-import { erasableSessions, findService } from '../../../projections/gate/queries.ts'
+import { findErasableSessions, findService } from '../../../projections/gate/queries.ts'
 import { eraseGateSession } from '../../erasure/gate.ts'
 import { verifyService } from '../../gate/registry/commands.ts'
-import { managedServiceJson } from '../../gate/registry/registered.ts'
-import { ownOrganizationId } from '../../organizations/consent-keys.ts'
+import { managedServiceJson } from '../../gate/registry/registered-services.ts'
+import { serverOrganizationId } from '../../organizations/consent-keys.ts'
 import { jsonFlag } from '../arguments.ts'
-import { asOperator, type OperatorOptions, operate } from '../operator/operate.ts'
+import { asOperator, type OperatorOptions, runAndPrint } from '../operator/run.ts'
 import { serviceTable } from '../tables.ts'
-import { registerDevIntegrator } from './dev-integrator.ts'
+import { defineDevIntegrator } from './dev-integrator.ts'
 
 export function defineGate(gate: Command): void {
-  registerVerification(gate)
-  registerErasure(gate)
-  registerDevIntegrator(gate)
+  defineVerify(gate)
+  defineErase(gate)
+  defineDevIntegrator(gate)
 }
 
-function registerVerification(gate: Command): void {
+function defineVerify(gate: Command): void {
   gate
     .command('verify')
     .description(
@@ -28,7 +28,7 @@ function registerVerification(gate: Command): void {
     .option('--withdraw', 'revoke the verification of the service and of its domain', false)
     .option(...jsonFlag)
     .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
-      operate(options, async (core) => {
+      runAndPrint(options, async (core) => {
         if (serviceId === systemServiceId)
           throw new Error(`${serviceId} is built in and always verified.`)
         await verifyService(asOperator(core, 'gate verify'), {
@@ -42,22 +42,23 @@ function registerVerification(gate: Command): void {
     )
 }
 
-function registerErasure(gate: Command): void {
+function defineErase(gate: Command): void {
   gate
     .command('erase')
-    .description('Erase who requested and who approved a signup or login; the account is kept')
+    .description('Erase the requester and the approver of a signup or login; keep the account')
     .argument('<id>', 'id of an account (gacct_...), or of a signup or login (gate_...)')
     .option(...jsonFlag)
     .action((id: string, options: OperatorOptions) =>
-      operate(options, async (core) => {
-        const about = isId('gacct', id) ? { gateAccountId: id } : { gateSessionId: id }
-        const sessions = await erasableSessions(core.pool, about)
+      runAndPrint(options, async (core) => {
+        const selector = isId('gacct', id) ? { gateAccountId: id } : { gateSessionId: id }
+        const sessions = await findErasableSessions(core.pool, selector)
         const [first] = sessions
         if (!first)
           throw new ApiError('request.not_found', {
             message: 'No Gate account, signup or login has this id.',
           })
-        await eraseGateSession({ ...asOperator(core, 'gate erase'), ownOrganizationId }, first.id)
+        const deps = asOperator(core, 'gate erase')
+        await eraseGateSession({ ...deps, serverOrganizationId }, first.id)
         const ids = sessions.map((session) => session.id)
         return { data: { id, gate_session_ids: ids }, text: `Erased: ${ids.join(', ')}.` }
       }),

@@ -3,25 +3,25 @@ import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { systemCode } from '../../../infra/thrown.ts'
 import { verifyService } from '../../gate/registry/commands.ts'
-import { port, wordOf } from '../arguments.ts'
-import { noCredentials, readCredentials } from '../credentials.ts'
+import { choice, port } from '../arguments.ts'
+import { commandLine } from '../command-line.ts'
+import { noCredentialsMessage, readCredentials } from '../credentials.ts'
 import { errorText } from '../failure.ts'
-import { runUntilSignal } from '../lifetime.ts'
-import { type LoopbackRequest, type LoopbackResponse, serveLoopback } from '../loopback-server.ts'
-import { asOperator, withCore } from '../operator/operate.ts'
+import { type LoopbackRequest, type LoopbackResponse, startLoopback } from '../loopback-server.ts'
+import { asOperator, withCore } from '../operator/run.ts'
 import { failureText } from '../signup/failure.ts'
-import { serviceId } from '../signup/settings.ts'
+import { serviceIdArgument } from '../signup/settings.ts'
+import { runUntilSignal } from '../stop-signals.ts'
 import { printable } from '../tables.ts'
-import { commandLine } from '../typed.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
 import {
   type Accounts,
-  answerApproval,
-  answerLogin,
   createAccounts,
-  type Failure,
-  failures,
-  page,
+  type FailureMode,
+  failureModes,
+  handleApproval,
+  handleLogin,
+  htmlPage,
 } from './integrator.ts'
 import { frontPage, hideService, registerSampleService } from './registration.ts'
 
@@ -29,12 +29,12 @@ interface Flags {
   port: number
   serviceId: string
   name: string
-  fail: Failure
+  fail: FailureMode
 }
 
-export function registerDevIntegrator(gate: Command): void {
+export function defineDevIntegrator(gate: Command): void {
   const command = gate.command('dev-integrator')
-  const id = serviceId({ command, of: "option '--service-id <id>'" })
+  const id = serviceIdArgument({ command, label: "option '--service-id <id>'" })
   command
     .description(
       'Run a sample service to sign up for (needs a running tidegate dev); stop it with Ctrl-C',
@@ -44,32 +44,32 @@ export function registerDevIntegrator(gate: Command): void {
     .option('--name <name>', 'display name', 'Demo Service')
     .option(
       '--fail <how>',
-      `failure to simulate instead of delivering credentials: ${failures.join(', ')}`,
-      wordOf(...failures),
+      `failure to simulate instead of delivering credentials: ${failureModes.join(', ')}`,
+      choice(...failureModes),
       'never',
     )
     .action(async (flags: Flags) => {
       const start = (undo: AsyncDisposableStack) =>
         startIntegrator(flags, undo).catch((error: unknown) => {
-          throw new Error(failureText(error, memberOptions), { cause: error })
+          throw new Error(failureText(error, optionNames), { cause: error })
         })
       await runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
     })
 }
 
 const stopWithinMs = 10_000
-const memberOptions = { id: '--service-id', name: '--name' }
+const optionNames = { id: '--service-id', name: '--name' }
 
 async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
   const { serviceId, name } = flags
-  if (!(await readCredentials())) throw new Error(noCredentials())
+  if (!(await readCredentials())) throw new Error(noCredentialsMessage())
   const target = await readTarget({ environment: 'test' })
-  const { promise: registered, resolve } = Promise.withResolvers<string>()
+  const { promise: signingSecret, resolve: resolveSecret } = Promise.withResolvers<string>()
   const accounts = createAccounts(createRandom())
-  const server = await serveLoopback({
+  const server = await startLoopback({
     port: flags.port,
     handle: async (request) =>
-      handleRequest(request, { flags, target, accounts, secret: await registered }),
+      handleRequest(request, { flags, target, accounts, secret: await signingSecret }),
   }).catch((error: unknown) => {
     if (systemCode(error) !== 'EADDRINUSE') throw error
     const message = `Port ${flags.port} is in use: choose another with --port, or omit --port to pick a free one.`
@@ -77,7 +77,7 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   })
   undo.defer(server.close)
   const service = { serviceId, name, url: server.url }
-  resolve(await registerSampleService(target, service))
+  resolveSecret(await registerSampleService(target, service))
   await verifySampleService(serviceId).catch((error: unknown) =>
     print(
       `Could not verify ${serviceId}, so its consent page asks for more confirmation: ${errorText(error)}`,
@@ -88,8 +88,7 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   print(`Sign up with: ${commandLine('signup', serviceId)}\n`)
 }
 
-// The user of this command is the operator of the server, who may verify services. Must be repeated at each start,
-// because a new URL revokes the verification.
+// Runs at each start, because a new URL revokes the verification. The user may verify, as the operator of the server.
 async function verifySampleService(serviceId: string): Promise<void> {
   await withCore((core) =>
     verifyService(asOperator(core, 'gate dev-integrator'), { serviceId, verified: true }),
@@ -108,12 +107,12 @@ async function handleRequest(
   const { serviceId, fail, name } = flags
   const route = `${request.method} ${pathname}`
   if (route === 'POST /webhook')
-    return answerApproval(request, { ...approval, serviceId, fail, print })
+    return handleApproval(request, { ...approval, serviceId, fail, print })
   if (route === 'GET /auth/gate')
-    return answerLogin(searchParams.get('code') ?? '', { ...target, print })
+    return handleLogin(searchParams.get('code') ?? '', { ...target, print })
   const isPage = ['GET /', 'GET /docs', 'GET /terms', 'GET /privacy'].includes(route)
   const text = isPage ? frontPage : 'Page not found.'
-  return page(isPage ? 200 : 404, { title: name, text })
+  return htmlPage(isPage ? 200 : 404, { title: name, text })
 }
 
 const print = (line: string) => console.log(printable(line))

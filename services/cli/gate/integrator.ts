@@ -1,39 +1,39 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Random } from '../../../infra/ids.ts'
-import { escapeHtml, parsedJson } from '../../../infra/text.ts'
+import { escapeHtml, parseJsonOrUndefined } from '../../../infra/text.ts'
 import { deliveryRequestSchema, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { envPrefixOf } from '../../../infra/wire/gate.ts'
-import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
+import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { verifySignature } from '../../../infra/wire/webhooks/signature.ts'
-import { requestServer } from '../ask-server.ts'
 import type { LoopbackRequest, LoopbackResponse } from '../loopback-server.ts'
+import { requestServer } from '../request-server.ts'
 
 const signupSchema = z.object({
   service_id: z.string(),
   gate_session_id: z.string(),
   gate_account_id: z.string(),
   account_name: z.string(),
-  // Later versions may add members.
+  // A newer server may add members.
   delivery: deliveryRequestSchema.strip(),
 })
 type ApprovedSignup = z.output<typeof signupSchema>
 
-const eventSchema = z.object({ type: z.literal(directType), data: signupSchema })
+const eventSchema = z.object({ type: z.literal(directEventType), data: signupSchema })
 
-export const failures = ['never', '500', 'refuse', 'garbage', 'timeout'] as const
-export type Failure = (typeof failures)[number]
+export const failureModes = ['never', '500', 'refuse', 'garbage', 'timeout'] as const
+export type FailureMode = (typeof failureModes)[number]
 
 interface ApprovalOptions {
   accounts: Accounts
   serviceId: string
   secret: string
-  fail: Failure
+  fail: FailureMode
   print(line: string): void
 }
 
-/** Handles the webhook of an approved signup: returns encrypted credentials, or the failure to simulate. */
-export async function answerApproval(
+/** Handles the webhook of an approved signup: responds with encrypted credentials, or simulates a failure. */
+export async function handleApproval(
   { headers, body }: Pick<LoopbackRequest, 'headers' | 'body'>,
   { accounts, serviceId, secret, fail, print }: ApprovalOptions,
 ): Promise<LoopbackResponse> {
@@ -42,7 +42,7 @@ export async function answerApproval(
     print(`Rejected a webhook request: ${verification.problem}`)
     return { status: 401 }
   }
-  const signup = eventSchema.safeParse(parsedJson(body)).data?.data
+  const signup = eventSchema.safeParse(parseJsonOrUndefined(body)).data?.data
   if (signup?.service_id !== serviceId) return { status: 422 }
   if (fail !== 'never') return simulateFailure(signup, { fail, print })
   const { isNew, envelope } = accounts.open(signup)
@@ -74,7 +74,7 @@ export type Accounts = ReturnType<typeof createAccounts>
 export function createAccounts(random: Random) {
   const keys = new Map<string, string>()
   return {
-    /** Returns the sealed credentials of the signup's account; `isNew` is true if this call created them. */
+    /** Creates credentials on the first call for a signup, and returns them sealed. */
     open({ gate_session_id, gate_account_id, service_id, delivery }: ApprovedSignup) {
       const existing = keys.get(gate_session_id)
       const key = existing ?? `demo_${random(24).toString('base64url')}`
@@ -91,8 +91,8 @@ export function createAccounts(random: Random) {
 
 const loginSchema = z.object({ gate_account_id: z.string(), account_name: z.string() })
 
-/** Serves `dashboard_login_url`: exchanges the code for the account, and returns a page that says who is logged in. */
-export async function answerLogin(
+/** Serves `dashboard_login_url`: exchanges the code for the account, and responds with a page that names it. */
+export async function handleLogin(
   code: string,
   { baseUrl, secretKey, print }: { baseUrl: string; secretKey: string; print(line: string): void },
 ): Promise<LoopbackResponse> {
@@ -105,18 +105,18 @@ export async function answerLogin(
       schema: loginSchema,
     })
     print(`${account.gate_account_id} "${account.account_name}" logged in`)
-    return page(200, {
+    return htmlPage(200, {
       title: `Logged in as ${account.account_name}`,
       text: account.gate_account_id,
     })
   } catch (error) {
-    const why = error instanceof ApiError ? error.message : 'The server is not responding.'
-    print(`Login failed: ${why}`)
-    return page(403, { title: 'Not logged in', text: why })
+    const problem = error instanceof ApiError ? error.message : 'The server is not responding.'
+    print(`Login failed: ${problem}`)
+    return htmlPage(403, { title: 'Not logged in', text: problem })
   }
 }
 
-export function page(
+export function htmlPage(
   status: number,
   { title, text }: { title: string; text: string },
 ): LoopbackResponse {

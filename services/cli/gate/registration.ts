@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
-import { requestServer } from '../ask-server.ts'
-import { disableEndpoint, ensureEndpoint } from '../webhooks/own-endpoint.ts'
+import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
+import { requestServer } from '../request-server.ts'
+import { disableEndpoint, ensureEndpoint } from '../webhooks/ensure-endpoint.ts'
 import type { Target } from '../webhooks/target.ts'
 import { variableNames } from './integrator.ts'
 
@@ -22,15 +22,15 @@ const serviceSchema = z.object({
 export const frontPage = 'A sample service for development.'
 
 /**
- * Registers the service and its webhook endpoint, or updates the URLs of those from the previous run. Returns the signing
- * secret. Throws if the service is disabled or runs elsewhere, before its endpoint is changed.
+ * Registers the service and its webhook endpoint, or updates their URLs if a previous run registered them. Returns the
+ * signing secret. If the service is disabled or already running, throws and changes nothing.
  */
 export async function registerSampleService(
   target: Target,
   service: SampleService,
 ): Promise<string> {
   const { serviceId } = service
-  const existing = await findRegistered(target, serviceId)
+  const existing = await findRegisteredService(target, serviceId)
   if (existing?.status === 'disabled')
     throw new Error(
       `The service ${serviceId} is permanently disabled: choose another with --service-id.`,
@@ -45,7 +45,7 @@ export async function registerSampleService(
     )
   const { endpointId, signingSecret } = await ensureEndpoint(
     target,
-    { url: `${service.url}webhook`, eventTypes: [directType] },
+    { url: `${service.url}webhook`, eventTypes: [directEventType] },
     {
       file: `gate-dev-integrator.${serviceId}.json`,
       name: `tidegate gate dev-integrator ${serviceId}`,
@@ -69,7 +69,7 @@ export async function hideService(target: Target, { serviceId }: SampleService):
   await updateService(target, serviceId, { discoverable: false })
 }
 
-function findRegistered(target: Target, serviceId: string) {
+function findRegisteredService(target: Target, serviceId: string) {
   return requestServices(target, { method: 'GET', path: `/${serviceId}` }).catch(
     (error: unknown) => {
       if (error instanceof ApiError && error.status === 404) return undefined
@@ -78,7 +78,7 @@ function findRegistered(target: Target, serviceId: string) {
   )
 }
 
-// Returns true if another dev-integrator listens there. A killed one leaves its URL registered.
+// Returns true if another dev-integrator serves the website. A killed one leaves its URL registered, too.
 async function isRunning(website: string): Promise<boolean> {
   if (!website.startsWith('http://127.0.0.1:')) return false
   const page = await fetch(website, { signal: AbortSignal.timeout(2000) }).then(

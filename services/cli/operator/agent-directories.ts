@@ -4,7 +4,7 @@ import { addAgentDirectory, removeAgentDirectory } from '../../organizations/age
 import { directoryJson } from '../../organizations/agent-directory-routes.ts'
 import { jsonFlag } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
-import { asOperator, type OperatorOptions, organizationCommand } from './operate.ts'
+import { asOperator, type OperatorOptions, organizationCommand } from './run.ts'
 
 interface Flags extends OperatorOptions {
   add?: string
@@ -12,17 +12,17 @@ interface Flags extends OperatorOptions {
   remove?: string
 }
 
-export function agentDirectoriesCommand(org: Command): void {
+export function defineAgentDirectories(org: Command): void {
   organizationCommand(
     org,
     { name: 'agents', description: 'Show or change the trusted key directories of signed agents' },
     async (core, organizationId, { add, name, remove }: Flags) => {
       const deps = asOperator(core, 'org agents')
-      const about = { organizationId, by: 'operator' } as const
+      const request = { organizationId, by: 'operator' } as const
       if (name !== undefined && add === undefined)
         throw new Error('--name needs --add: it names the directory that is added')
-      if (add !== undefined) await addAgentDirectory(deps, { ...about, domain: add, name })
-      if (remove !== undefined) await removeAgentDirectory(deps, { ...about, domain: remove })
+      if (add !== undefined) await addAgentDirectory(deps, { ...request, domain: add, name })
+      if (remove !== undefined) await removeAgentDirectory(deps, { ...request, domain: remove })
       const directories = await findAgentDirectories(core.pool, organizationId)
       const table = tableOf(directories, {
         domain: ({ domain }) => domain,

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { auditJson, readAuditLog } from '../../organizations/audit-log.ts'
 import { jsonFlag, listLimit, since } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
-import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
+import { type OperatorOptions, requireOrganization, runAndPrint } from './run.ts'
 
 export function defineAudit(audit: Command): void {
   audit
@@ -15,7 +15,7 @@ export function defineAudit(audit: Command): void {
     )
     .option(...jsonFlag)
     .action((flags: OperatorOptions & { organization?: string; limit: number; since?: number }) =>
-      operate(flags, async (core) => {
+      runAndPrint(flags, async (core) => {
         const { organization, limit, since } = flags
         const organizationId =
           organization && (await requireOrganization(core.pool, organization)).id

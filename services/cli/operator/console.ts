@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { organizationFor } from '../../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../../infra/access/organization.ts'
 import { asId } from '../../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../../infra/text.ts'
 import type { Environment } from '../../../schemas/events.ts'
@@ -7,14 +7,14 @@ import { createLoginLink } from '../../console/commands.ts'
 import { type ConsoleRole, roleNames } from '../../console/decide.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { consoleUrlOf } from '../../server/http.ts'
-import { baseUrl, jsonFlag, wordOf } from '../arguments.ts'
+import { baseUrl, choice, jsonFlag } from '../arguments.ts'
 import { readCredentials } from '../credentials.ts'
 import {
   type CommandOutcome,
   type OperatorOptions,
-  operate,
   requireOrganization,
-} from './operate.ts'
+  runAndPrint,
+} from './run.ts'
 
 interface LoginFlags extends OperatorOptions {
   role: ConsoleRole
@@ -28,11 +28,11 @@ export function defineConsole(command: Command): void {
     .command('login')
     .description('Print a single-use login link that is valid for five minutes')
     .argument('<organization>', 'organization id or slug')
-    .requiredOption('--role <role>', roleNames.join(', '), wordOf(...roleNames))
+    .requiredOption('--role <role>', roleNames.join(', '), choice(...roleNames))
     .requiredOption(
       '--environment <environment>',
       'live, test or both',
-      wordOf('live', 'test', 'both'),
+      choice('live', 'test', 'both'),
     )
     .requiredOption(
       '--name <name>',
@@ -47,7 +47,7 @@ export function defineConsole(command: Command): void {
     )
     .option(...jsonFlag)
     .action((organization: string, flags: LoginFlags) =>
-      operate(flags, (core) => loginOutcome(core, { ...flags, organization })),
+      runAndPrint(flags, (core) => loginOutcome(core, { ...flags, organization })),
     )
 }
 
@@ -55,7 +55,10 @@ async function loginOutcome(
   core: Core,
   { organization, role, environment, name, url }: LoginFlags & { organization: string },
 ): Promise<CommandOutcome> {
-  const { id } = organizationFor(await requireOrganization(core.pool, organization), 'key')
+  const { id } = requireUsableOrganization(
+    await requireOrganization(core.pool, organization),
+    'key',
+  )
   const environments: Environment[] = environment === 'both' ? ['live', 'test'] : [environment]
   const loginLink = { organizationId: asId('org', id), role, environments, name }
   const link = await createLoginLink(core, {

@@ -5,7 +5,7 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
 import { refuseOtherMasterKeys } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
-import { createPool, readOnly } from '../../../infra/postgres/pool.ts'
+import { createPool, readOnlySettings } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
@@ -31,7 +31,7 @@ export async function openOperatorCore(options: Pick<CoreOptions, 'logClaim'> = 
     logger: createLogger(config.LOG_LEVEL, process.stderr),
     clock: Date.now,
     random: createRandom(),
-    longQueries: true,
+    allowsLongQueries: true,
   })
 }
 
@@ -41,24 +41,24 @@ export type Stores = Pick<Core, 'config' | 'pool' | 'log' | 'codec' | 'logger'> 
 }
 
 interface StoreOptions {
-  /** Requires the master keys, to decrypt personal data. `ifSet`: without them, data stays encrypted. */
-  opensKeys?: boolean | 'ifSet'
+  /** Decrypts personal data, and throws without the master keys. `ifSet`: leaves data encrypted without them. */
+  decrypts?: boolean | 'ifSet'
   /** Makes Postgres reject every write. */
   isReadOnly?: boolean
-  /** Writes nothing to the log, and doesn't create its tables. */
+  /** Doesn't write to the log or create its tables. */
   isLogReadOnly?: boolean
-  /** Prints no warnings of the log, because the caller reports outages. */
+  /** Suppresses the log's warnings, for callers that report outages themselves. */
   logsErrorsOnly?: boolean
 }
 
 /**
- * Runs `work` with the database and the log in the settings, and closes them. Creates nothing in them, and needs the
+ * Runs `work` with the database and the log in the settings, and closes them. Creates no tables or topics, and needs the
  * master keys only to decrypt.
  */
 export async function withStores<T>(
   work: (stores: Stores) => Promise<T>,
   {
-    opensKeys = false,
+    decrypts = false,
     isReadOnly = false,
     isLogReadOnly = isReadOnly,
     logsErrorsOnly = false,
@@ -68,7 +68,7 @@ export async function withStores<T>(
   const url = await databaseUrlOf(config)
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
   await using stack = new AsyncDisposableStack()
-  const settings = isReadOnly ? readOnly : {}
+  const settings = isReadOnly ? readOnlySettings : {}
   const pool = createPool({ url, applicationName: 'tidegate command', settings })
   stack.defer(() => pool.end())
   await refusePooler(pool)
@@ -76,7 +76,7 @@ export async function withStores<T>(
   const log = await openLog({ config, pool, url, logger: logLogger, isReadOnly: isLogReadOnly })
   stack.defer(() => log.close())
   const random = createRandom()
-  const masterKeys = await masterKeysFor(config, opensKeys)
+  const masterKeys = await masterKeysToDecrypt(config, decrypts)
   const keyring = masterKeys === undefined ? undefined : createKeyring(masterKeys)
   if (keyring) await refuseOtherMasterKeys(pool, keyring)
   const dataKeys = keyring && createDataKeys({ pool, random, clock: Date.now, keyring })
@@ -84,15 +84,15 @@ export async function withStores<T>(
   return await work({ config, pool, log, codec, dataKeys, logger })
 }
 
-async function masterKeysFor(config: Config, opensKeys: StoreOptions['opensKeys']) {
-  if (!opensKeys) return undefined
-  return opensKeys === 'ifSet' ? masterKeysOf(config, () => undefined) : masterKeysOf(config)
+async function masterKeysToDecrypt(config: Config, decrypts: StoreOptions['decrypts']) {
+  if (!decrypts) return undefined
+  return decrypts === 'ifSet' ? masterKeysOf(config, () => undefined) : masterKeysOf(config)
 }
 
-/** Returns the master keys, or the result of `otherwise` if none are set. Throws if they are set but cannot be read. */
-async function masterKeysOf<T = never>(config: Config, otherwise?: () => T): Promise<string | T> {
+/** Returns the master keys, or the result of `fallback` if none are set. Throws if they are set but cannot be read. */
+async function masterKeysOf<T = never>(config: Config, fallback?: () => T): Promise<string | T> {
   const masterKeys = await readMasterKeys(config)
-  return masterKeys ?? developmentFile(config, 'master-keys').catch(otherwise)
+  return masterKeys ?? developmentFile(config, 'master-keys').catch(fallback)
 }
 
 const databaseUrlOf = async (config: Config): Promise<string> =>

@@ -2,20 +2,20 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { countText } from '../../../infra/text.ts'
 import { findDataExpiration, findDataPolicy } from '../../../projections/policies/queries.ts'
 import { defaultHiddenFacts } from '../../../projections/sessions/session-facts.ts'
-import { factsTopic, prepareFactsTopic } from '../../facts/topic.ts'
+import { createFactsTopic, factsTopic } from '../../facts/topic.ts'
 import { setDataPolicy } from '../../organizations/data-policies.ts'
 import { retentionOf as retentionDays } from '../../organizations/decide-data-policy.ts'
-import { defaultDays } from '../../organizations/retention-scheduler.ts'
+import { defaultRetentionOf } from '../../organizations/retention-scheduler.ts'
 import { dataPolicyJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { commaList, jsonFlag, wordOf } from '../arguments.ts'
+import { choice, commaList, jsonFlag } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
 import {
   asOperator,
   type CommandOutcome,
   type OperatorOptions,
   organizationCommand,
-} from './operate.ts'
+} from './run.ts'
 
 type Days = number | 'default' | 'forever'
 
@@ -30,7 +30,7 @@ interface Flags extends OperatorOptions {
   facts?: 'on' | 'off'
 }
 
-export function policyCommand(org: Command): void {
+export function definePolicy(org: Command): void {
   organizationCommand(
     org,
     {
@@ -53,7 +53,7 @@ export function policyCommand(org: Command): void {
         facts_topic: facts && facts === 'on',
       }
       // Create the topic first: if that fails, the policy stays unchanged.
-      if (facts === 'on') await prepareFactsTopic(core)
+      if (facts === 'on') await createFactsTopic(core)
       await setDataPolicy(asOperator(core, 'org policy'), { organizationId, changes })
       return policyOutcome(core, organizationId)
     },
@@ -73,12 +73,12 @@ export function policyCommand(org: Command): void {
     .option(
       '--addresses <form>',
       'IP addresses to record: full, or short (IPv4 /24, IPv6 /48)',
-      wordOf('full', 'short'),
+      choice('full', 'short'),
     )
     .option(
       '--minimal-mode <word>',
       'allow or refuse sessions without fingerprints',
-      wordOf('allow', 'refuse'),
+      choice('allow', 'refuse'),
     )
     .option(
       '--hidden-facts <columns>',
@@ -88,7 +88,7 @@ export function policyCommand(org: Command): void {
     .option(
       '--facts <word>',
       'publish session facts on the Kafka topic tidegate.facts.v1: on or off',
-      wordOf('on', 'off'),
+      choice('on', 'off'),
     )
     .option(...jsonFlag)
 }
@@ -99,13 +99,13 @@ function days(text: string): Days {
   throw new InvalidArgumentError('It must be a whole number of days, "forever" or "default".')
 }
 
-// Returns null for the default.
+// Returns null for "default", an empty list for "none".
 function columns(text: string): string[] | null {
   if (text === 'default') return null
   return text === 'none' ? [] : commaList(text)
 }
 
-// Returns the policy's value: null for the default, 0 for forever.
+// Returns the policy's value: null for "default", 0 for "forever".
 function storedDays(flag: Days | undefined): number | null | undefined {
   if (flag === 'default') return null
   return flag === 'forever' ? 0 : flag
@@ -117,17 +117,17 @@ async function policyOutcome(
 ): Promise<CommandOutcome> {
   const policy = await findDataPolicy(pool, organizationId)
   const expiration = await findDataExpiration(pool, organizationId)
-  const retention = retentionDays(policy, defaultDays(config))
+  const retention = retentionDays(policy, defaultRetentionOf(config))
   const { organization_id: _, ...ended } = expiration ?? { organization_id: organizationId }
   const data = { ...dataPolicyJson(policy), kept_days: retention, ended }
   const rows = [
-    { what: 'sessions', days: retention.session_days, before: expiration?.sessions_before },
-    { what: 'decisions', days: retention.decision_days, before: expiration?.decisions_before },
-    { what: 'visitors', days: retention.visitor_days, before: expiration?.visitors_before },
-    { what: 'webhooks', days: retention.webhook_days ?? 30, before: expiration?.webhooks_before },
+    { name: 'sessions', days: retention.session_days, before: expiration?.sessions_before },
+    { name: 'decisions', days: retention.decision_days, before: expiration?.decisions_before },
+    { name: 'visitors', days: retention.visitor_days, before: expiration?.visitors_before },
+    { name: 'webhooks', days: retention.webhook_days ?? 30, before: expiration?.webhooks_before },
   ]
   const table = tableOf(rows, {
-    what: ({ what }) => what,
+    data: ({ name }) => name,
     kept: ({ days }) => (days ? countText(days, 'day') : 'forever'),
     'deleted before': ({ before }) => timeText(before ?? null),
   })

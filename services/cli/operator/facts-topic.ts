@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { countText } from '../../../infra/text.ts'
 import { enqueueScoredSince } from '../../facts/outbox.ts'
-import { prepareFactsTopic } from '../../facts/topic.ts'
+import { createFactsTopic } from '../../facts/topic.ts'
 import { jsonFlag, since } from '../arguments.ts'
-import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
+import { type OperatorOptions, requireOrganization, runAndPrint } from './run.ts'
 
 interface Flags extends OperatorOptions {
   since: number
@@ -25,8 +25,8 @@ export function defineFacts(facts: Command): void {
     )
     .option(...jsonFlag)
     .action((flags: Flags) =>
-      operate(flags, async (core) => {
-        await prepareFactsTopic(core)
+      runAndPrint(flags, async (core) => {
+        await createFactsTopic(core)
         const { organization, since } = flags
         const organizationId =
           organization && (await requireOrganization(core.pool, organization)).id

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { lastUsedAt } from '../../../infra/access/key-usage.ts'
+import { loadLastUses } from '../../../infra/access/key-usage.ts'
 import { defaultScopes } from '../../../infra/access/principal.ts'
 import { listKeys } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
@@ -12,24 +12,24 @@ import {
 } from '../../organizations/commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { commaList, jsonFlag, wordOf } from '../arguments.ts'
+import { choice, commaList, jsonFlag } from '../arguments.ts'
 import { keyTable } from '../tables.ts'
 import {
   asOperator,
   type CommandOutcome,
   type OperatorOptions,
-  operate,
   organizationCommand,
   requireKey,
   requireOrganization,
-} from './operate.ts'
+  runAndPrint,
+} from './run.ts'
 
 export function defineKeys(keys: Command): void {
   createCommand(keys)
   organizationCommand(
     keys,
     { name: 'list', description: 'List keys, newest first, including revoked ones' },
-    async (core, organizationId) => outcomeOf(core, await listAllKeys(core, organizationId)),
+    async (core, organizationId) => keysOutcome(core, await listAllKeys(core, organizationId)),
   ).option(...jsonFlag)
   keyCommand(keys, {
     name: 'rotate',
@@ -46,7 +46,7 @@ export function defineKeys(keys: Command): void {
     description: 'Revoke a key permanently, on every server within 15 seconds',
     async run(core, key) {
       await revokeApiKey(asOperator(core, 'keys revoke'), key)
-      const { data, text } = await outcomeOf(core, [
+      const { data, text } = await keysOutcome(core, [
         await requireKey(core.pool, key.organizationId, key.keyId),
       ])
       return { data: data[0] ?? {}, text }
@@ -54,8 +54,8 @@ export function defineKeys(keys: Command): void {
   })
 }
 
-async function outcomeOf({ pool }: Core, keys: ApiKeyRow[]) {
-  const lastUses = await lastUsedAt(
+async function keysOutcome({ pool }: Core, keys: ApiKeyRow[]) {
+  const lastUses = await loadLastUses(
     pool,
     keys.map(({ id }) => id),
   )
@@ -112,9 +112,9 @@ function createCommand(keys: Command): void {
     .option(
       '--type <type>',
       'secret or publishable (default: publishable with --origins or --client-target, else secret)',
-      wordOf('secret', 'publishable'),
+      choice('secret', 'publishable'),
     )
-    .option('--environment <name>', 'live or test', wordOf('live', 'test'), 'live')
+    .option('--environment <name>', 'live or test', choice('live', 'test'), 'live')
     .option(
       '--scopes <list>',
       `scopes of a secret key, comma-separated; needs --type secret (default: ${defaultScopes.join(',')})`,
@@ -128,7 +128,7 @@ function createCommand(keys: Command): void {
     .option(
       '--client-target <client>',
       'client of a publishable key: browser, native-ios or native-android',
-      wordOf<Target>('browser', 'native-ios', 'native-android'),
+      choice<Target>('browser', 'native-ios', 'native-android'),
     )
     .option(...jsonFlag)
 }
@@ -150,7 +150,7 @@ function keyCommand(keys: Command, { name, description, run }: KeyCommand): void
     .argument('<key>', 'key id (key_...), not the key itself')
     .option(...jsonFlag)
     .action((organization: string, id: string, options: OperatorOptions) =>
-      operate(options, async (core) => {
+      runAndPrint(options, async (core) => {
         const { id: organizationId } = await requireOrganization(core.pool, organization)
         const { id: keyId } = await requireKey(core.pool, organizationId, id)
         return run(core, { organizationId, keyId, by: 'operator' })
@@ -158,7 +158,7 @@ function keyCommand(keys: Command, { name, description, run }: KeyCommand): void
     )
 }
 
-// Returns an outcome that contains the key itself.
+// Returns an outcome that shows the key itself, not only its preview.
 async function revealedOutcome(
   { pool }: Core,
   organizationId: string,

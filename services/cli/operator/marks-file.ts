@@ -19,14 +19,14 @@ const expectations: Record<string, string> = {
   reason: '1-64 characters of a-z, 0-9 and _, or empty',
 }
 
-/** Parses CSV as `marks export` prints it. Throws an ApiError 422 that names the invalid lines and columns. */
+/** Parses CSV as `marks export` prints it. Throws a 422 that names the invalid lines and columns. */
 export function parseMarks(text: string): ImportedMark[] {
   const [head = [], ...lines] = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
     // Values never contain commas or quotes, but spreadsheets may add quotes around them.
     .map((line) => line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1')))
-  refuseProblems(headProblems(head))
+  requireNoProblems(headerProblems(head))
   const problems: FieldIssue[] = []
   const marks = lines.flatMap((cells, i) => {
     if (cells.join('') === '') return []
@@ -39,11 +39,11 @@ export function parseMarks(text: string): ImportedMark[] {
       problems.push(problemAt(i + 2, 'cells', `at most ${head.length}`))
     return data ? [{ ...data, line: i + 2 }] : []
   })
-  refuseProblems([...problems, ...duplicates(marks)])
+  requireNoProblems([...problems, ...duplicates(marks)])
   return marks
 }
 
-function headProblems(head: string[]): FieldIssue[] {
+function headerProblems(head: string[]): FieldIssue[] {
   const missing = requiredColumns.filter((name) => !head.includes(name))
   const unknown = head.filter((name, i) => !columns.includes(name) || head.indexOf(name) < i)
   return [...missing, ...unknown].map((name) =>
@@ -71,7 +71,7 @@ export function problemAt(line: number, column: string, expected: string | undef
 
 const maxProblems = 20
 
-/** Throws an ApiError 422 with the first problems, if there are any. */
-export function refuseProblems(problems: FieldIssue[]): void {
+/** Throws a 422 with the first 20 problems, if there are any. */
+export function requireNoProblems(problems: FieldIssue[]): void {
   if (problems.length > 0) throw invalidFields({ fields: problems.slice(0, maxProblems) })
 }

@@ -1,24 +1,24 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { countText } from '../../../infra/text.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
 import { currentMarks, newestMarks } from '../../../projections/sessions/marks.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { markSessions } from '../../marks/commands.ts'
-import { maxMarked } from '../../marks/decide.ts'
+import { maxSessionsPerMark } from '../../marks/decide.ts'
 import { markJson } from '../../marks/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, since, wordOf } from '../arguments.ts'
+import { choice, jsonFlag, since } from '../arguments.ts'
 import { withStores } from './core.ts'
-import { type ImportedMark, parseMarks, problemAt, refuseProblems } from './marks-file.ts'
+import { type ImportedMark, parseMarks, problemAt, requireNoProblems } from './marks-file.ts'
 import {
   asOperator,
   type CommandOutcome,
   type OperatorOptions,
-  operate,
   requireOrganization,
-} from './operate.ts'
+  runAndPrint,
+} from './run.ts'
 
 interface ScopeFlags {
   organization: string
@@ -31,7 +31,7 @@ export function defineMarks(marks: Command): void {
     .argument('<file>', 'path of the CSV file')
     .option(...jsonFlag)
     .action((file: string, flags: ScopeFlags & OperatorOptions) =>
-      operate(flags, async (core) => {
+      runAndPrint(flags, async (core) => {
         const marks = parseMarks(await readFile(file, 'utf8'))
         return importMarks(core, await scopeOf(core, flags), marks)
       }),
@@ -53,7 +53,7 @@ const scopeCommand = (marks: Command, name: string) =>
   marks
     .command(name)
     .requiredOption('--organization <organization>', 'organization id or slug')
-    .option('--environment <name>', 'live or test', wordOf('live', 'test'), 'live')
+    .option('--environment <name>', 'live or test', choice('live', 'test'), 'live')
 
 async function scopeOf({ pool }: Pick<Core, 'pool'>, flags: ScopeFlags): Promise<DataScope> {
   const { id: organizationId } = await requireOrganization(pool, flags.organization)
@@ -79,8 +79,10 @@ async function importMarks(
 }
 
 function chunksOf(marks: ImportedMark[]): ImportedMark[][] {
-  const chunks = Math.ceil(marks.length / maxMarked)
-  return Array.from({ length: chunks }, (_, i) => marks.slice(i * maxMarked, (i + 1) * maxMarked))
+  const chunks = Math.ceil(marks.length / maxSessionsPerMark)
+  return Array.from({ length: chunks }, (_, i) =>
+    marks.slice(i * maxSessionsPerMark, (i + 1) * maxSessionsPerMark),
+  )
 }
 
 // Labels sessions that all get the same label and reason.
@@ -95,7 +97,7 @@ async function markChunk(
   return markSessions(deps, { scope, label: first.label, reason: first.reason, target })
 }
 
-// Throws an ApiError 422 if a session is not in the scope.
+// Returns the marks that differ from the current ones. Throws a 422 if a session is not in the scope.
 async function findChanged(
   { pool }: Core,
   scope: DataScope,
@@ -107,14 +109,14 @@ async function findChanged(
     imported.map(({ session_id }) => session_id),
   )
   const unknown = imported.filter(({ session_id }) => !current.has(session_id))
-  refuseProblems(
+  requireNoProblems(
     unknown.map(({ line }) =>
       problemAt(line, 'session_id', 'a session of this organization and environment'),
     ),
   )
   return imported.filter(({ session_id, label, reason }) => {
-    const before = current.get(session_id)
-    return before?.label !== label || before.reason !== reason
+    const existing = current.get(session_id)
+    return existing?.label !== label || existing.reason !== reason
   })
 }
 

@@ -13,16 +13,16 @@ import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, limit } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
-import { agentDirectoriesCommand } from './agent-directories.ts'
-import { policyCommand } from './data-policy.ts'
+import { defineAgentDirectories } from './agent-directories.ts'
+import { definePolicy } from './data-policy.ts'
 import {
   asOperator,
   type CommandOutcome,
   type OperatorOptions,
-  operate,
   organizationCommand,
   requireOrganization,
-} from './operate.ts'
+  runAndPrint,
+} from './run.ts'
 
 export function defineOrganizations(org: Command): void {
   org
@@ -32,7 +32,7 @@ export function defineOrganizations(org: Command): void {
     .requiredOption('--slug <slug>', '1-63 lower-case letters, digits and hyphens; unique')
     .option(...jsonFlag)
     .action((options: OperatorOptions & { name: string; slug: string }, command: Command) =>
-      operate(
+      runAndPrint(
         options,
         async (core) =>
           organizationOutcome(
@@ -47,7 +47,7 @@ export function defineOrganizations(org: Command): void {
     .description('List all organizations, newest first')
     .option(...jsonFlag)
     .action((options: OperatorOptions) =>
-      operate(options, async ({ pool, config }) => {
+      runAndPrint(options, async ({ pool, config }) => {
         const organizations = await listOrganizations(pool)
         return {
           data: organizations.map(operatorJson),
@@ -63,18 +63,18 @@ export function defineOrganizations(org: Command): void {
   const reactivate = { name: 'reactivate', description: 'Reactivate a suspended organization' }
   statusCommand(org, { ...reactivate, status: 'active' })
   limitsCommand(org)
-  policyCommand(org)
-  agentDirectoriesCommand(org)
+  definePolicy(org)
+  defineAgentDirectories(org)
   capabilityCommand(org, { name: 'enable', enabled: true })
   capabilityCommand(org, { name: 'disable', enabled: false })
 }
 
 function statusCommand(
   org: Command,
-  { status, ...about }: { name: string; status: 'active' | 'suspended'; description: string },
+  { status, ...command }: { name: string; status: 'active' | 'suspended'; description: string },
 ): void {
-  organizationCommand(org, about, async (core, organizationId) => {
-    await changeOrganization(asOperator(core, `org ${about.name}`), organizationId, (row, at) =>
+  organizationCommand(org, command, async (core, organizationId) => {
+    await changeOrganization(asOperator(core, `org ${command.name}`), organizationId, (row, at) =>
       decideOrganizationUpdate(row, { status, by: 'operator', ...at }),
     )
     return organizationOutcome(core, organizationId)
@@ -122,7 +122,7 @@ function capabilityCommand(
     .argument('<capability>', `one of ${capabilities.join(', ')}`)
     .option(...jsonFlag)
     .action((organization: string, capability: string, options: OperatorOptions) =>
-      operate(options, async (core) => {
+      runAndPrint(options, async (core) => {
         const { id: organizationId } = await requireOrganization(core.pool, organization)
         await changeOrganization(asOperator(core, `org ${name}`), organizationId, (row, at) =>
           decideCapability(row, { capability, enabled, ...at }),
@@ -152,7 +152,7 @@ const defaultsOf = ({
   publishable,
 })
 
-// Returns the API's JSON and the members that only operators see. A null limit means the server's default.
+// Returns the API's JSON with the members that only operators see. A null limit is the server's default.
 function operatorJson(organization: OrganizationRow) {
   const { secret_limit, publishable_limit, capabilities: enabled } = organization
   return {

@@ -5,7 +5,7 @@ import { components } from '../../scoring/visitors/profile.ts'
 import { jsonFlag } from '../arguments.ts'
 import { type Cell, textTable } from '../tables.ts'
 import { withStores } from './core.ts'
-import { type OperatorOptions, printOutcome } from './operate.ts'
+import { type OperatorOptions, printOutcome } from './run.ts'
 
 export function defineVisitors(visitors: Command): void {
   visitors
@@ -28,7 +28,7 @@ export function defineVisitors(visitors: Command): void {
     )
 }
 
-const deciders: Record<LinkExplanation['decided_by'], string> = {
+const deciderTexts: Record<LinkExplanation['decided_by'], string> = {
   kept_id: 'id stored in the browser',
   install_id: 'install id of the app',
   look: 'device fingerprint',
@@ -37,7 +37,7 @@ const deciders: Record<LinkExplanation['decided_by'], string> = {
   nobody_before: 'no candidate: new visitor',
 }
 
-const reasons: Record<NonNullable<LinkExplanation['next']>['lost_because'], string> = {
+const reasonTexts: Record<NonNullable<LinkExplanation['next']>['lost_because'], string> = {
   kept_id_decides: 'a stored id outranks the fingerprint',
   less_likely: 'less likely than the chosen visitor',
   too_little_evidence: 'not enough evidence',
@@ -55,7 +55,7 @@ export function explanationText(explanation: LinkExplanation): string {
   const facts = [
     `Session:    ${session_id}`,
     `Visitor:    ${chosen?.visitor_id ?? 'new'}`,
-    `Decided by: ${deciders[decided_by]}`,
+    `Decided by: ${deciderTexts[decided_by]}`,
     `Bits:       ${bits_needed === null ? 'not matched by fingerprint' : `${bits_needed} needed`}`,
   ]
   if (!chosen && !next) return facts.join('\n')
@@ -66,7 +66,7 @@ export function explanationText(explanation: LinkExplanation): string {
 function candidateTable({ chosen, next }: LinkExplanation): string {
   const candidates = [
     ...(chosen ? [{ ...chosen, outcome: 'chosen' }] : []),
-    ...(next ? [{ ...next, outcome: `rejected: ${reasons[next.lost_because]}` }] : []),
+    ...(next ? [{ ...next, outcome: `rejected: ${reasonTexts[next.lost_because]}` }] : []),
   ]
   return textTable(
     ['candidate', 'bits', 'network', 'outcome'],

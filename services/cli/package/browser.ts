@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Metafile } from 'esbuild'
 import { bundleForBrowsers } from '../../web/build-sdk.ts'
-import { compileProject } from './compiled.ts'
+import { compileProject } from './compile-project.ts'
 
 // The rest of the SDK is in one bundle, and its types are not public.
 const modules = ['package.d.ts', 'api.d.ts', 'react.js', 'react.d.ts']

@@ -6,8 +6,8 @@ import { memoizePromise } from '../../../infra/http/pages.ts'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { PackageName, PackageSource } from '../../web/packages.ts'
 import { buildBrowserPackage } from './browser.ts'
-import { compileProject } from './compiled.ts'
-import { licenceTexts } from './licences.ts'
+import { compileProject } from './compile-project.ts'
+import { licenseTexts } from './license-texts.ts'
 import { bundleProgram, externalPackages, root, sdkTarball } from './program.ts'
 import { tarballOf } from './tarball.ts'
 
@@ -15,7 +15,7 @@ const { version, license, repository, dependencies, optionalDependencies } = man
 const publishConfig = { access: 'public', provenance: true }
 
 /** Writes the packages `tidegate`, `@tidegate/browser` and `@tidegate/server` into the folder. Returns their paths. */
-export async function packPackages(folder: string): Promise<Record<PackageName, string>> {
+export async function writePackages(folder: string): Promise<Record<PackageName, string>> {
   const [tidegate, browser, server] = await Promise.all([
     writePackage(folder, 'tidegate'),
     writePackage(folder, 'browser'),
@@ -24,24 +24,23 @@ export async function packPackages(folder: string): Promise<Record<PackageName, 
   return { tidegate, browser, server }
 }
 
-// Uses the file names of `npm pack`.
+// Names the file as `npm pack` would.
 async function writePackage(folder: string, name: PackageName): Promise<string> {
   const fullName = name === 'tidegate' ? name : `tidegate-${name}`
   const file = path.join(folder, `${fullName}-${version}.tgz`)
   await mkdir(folder, { recursive: true })
-  await writeFile(file, await packPackage(name))
+  await writeFile(file, await packageTarball(name))
   return file
 }
 
-// Each is built once, because `tidegate` contains the other two.
+// Memoized, because `tidegate` contains the other two packages.
 const tarballs: Record<PackageName, () => Promise<Buffer>> = {
   tidegate: memoizePromise(() => buildTarball(buildProgram)),
   browser: memoizePromise(() => buildTarball(buildBrowser)),
   server: memoizePromise(() => buildTarball(buildServer)),
 }
 
-/** Returns the package's tarball. */
-export const packPackage: PackageSource = (name) => tarballs[name]()
+export const packageTarball: PackageSource = (name) => tarballs[name]()
 
 async function buildTarball(build: (folder: string) => Promise<void>): Promise<Buffer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
@@ -57,7 +56,7 @@ async function buildProgram(folder: string): Promise<void> {
   const metafile = await bundleProgram(path.join(folder, 'program'))
   await mkdir(path.join(folder, 'program/sdk'))
   for (const name of ['browser', 'server'] as const)
-    await writeFile(path.join(folder, 'program', sdkTarball(name)), await packPackage(name))
+    await writeFile(path.join(folder, 'program', sdkTarball(name)), await packageTarball(name))
   await copyFile(path.join(import.meta.dirname, 'tidegate.cjs'), path.join(folder, 'tidegate.cjs'))
   await writePackageFiles(folder, {
     metafile,
@@ -67,7 +66,7 @@ async function buildProgram(folder: string): Promise<void> {
       description: manifest.description,
       type: 'module',
       bin: { tidegate: 'tidegate.cjs' },
-      // The first version whose node:crypto has raw keys.
+      // The first version whose node:crypto supports raw keys.
       engines: { node: '>=24.15' },
       dependencies: pickVersions(dependencies, (name) => externalPackages.includes(name)),
       // Only `tidegate dev` needs PostgreSQL, in the package for its platform.
@@ -139,14 +138,14 @@ async function buildServer(folder: string): Promise<void> {
 // Adds package.json, licenses and the README.
 async function writePackageFiles(
   folder: string,
-  about: { metafile: Metafile; readme: string; manifest: object },
+  files: { metafile: Metafile; readme: string; manifest: object },
 ): Promise<void> {
-  const fullManifest = { ...about.manifest, version, license, repository, publishConfig }
+  const fullManifest = { ...files.manifest, version, license, repository, publishConfig }
   await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(fullManifest, null, 2)}\n`)
-  await writeFile(path.join(folder, 'THIRD-PARTY-LICENSES'), await licenceTexts(about.metafile))
-  await copyFile(about.readme, path.join(folder, 'README.md'))
+  await writeFile(path.join(folder, 'THIRD-PARTY-LICENSES'), await licenseTexts(files.metafile))
+  await copyFile(files.readme, path.join(folder, 'README.md'))
   for (const file of ['LICENSE', 'NOTICE'])
     await copyFile(path.join(root, file), path.join(folder, file))
 }
 
-if (import.meta.main) await packPackages(path.join(root, 'dist'))
+if (import.meta.main) await writePackages(path.join(root, 'dist'))

@@ -6,10 +6,10 @@ import { buildQuestions, buildSdk } from '../../web/build-sdk.ts'
 
 export const root = path.resolve(import.meta.dirname, '../../..')
 
-/** Packages that stay outside the bundle, because parts of kafkajs are replaced at run time. */
+/** Packages that stay outside the bundle. Parts of kafkajs are replaced at run time. */
 export const externalPackages = ['kafkajs']
 
-// Files that modules read at run time.
+// Files that modules read at run time, which the bundler does not find.
 const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',

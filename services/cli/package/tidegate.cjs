@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Every Node back to 12 can read this file, so that an old one is told what it lacks.
+// Uses only syntax that Node 12 supports, so that old versions can print the error below.
 const { engines } = require('./package.json')
 
 const needed = engines.node.replace('>=', '')

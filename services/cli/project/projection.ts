@@ -6,22 +6,22 @@ import type { Projection, RetentionCutoffs } from '../../../infra/event-store/pr
 import type { FindCutoffs } from '../../../infra/event-store/prune.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import {
+  plaintextDecisionFacts,
   type SessionFacts,
-  sealedDecisionFacts,
   sessionFacts,
 } from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { keyColumns, quotedNames, readRows, viewTableOf } from './rows.ts'
+import { keyColumns, quotedNames, readRows, requireViewTable } from './rows.ts'
 import type { Change, View, ViewEvent } from './view.ts'
 import { handlerFailure, ViewFailed } from './view-failed.ts'
 
-// Further events that a view with a session column reads: erasures and expirations, which delete rows, and decisions,
-// because expiration depends on the time of the newest one.
+// A view with a session column also reads these: erasures and expirations delete rows, and the time of a session's newest
+// decision determines when it expires.
 const retentionEvents: EventName[] = ['VisitorErased', 'OrganizationDataExpired', 'SessionScored']
 // Gate sessions have no decisions and do not expire.
 const gateRetentionEvents: EventName[] = ['VisitorErased']
 
-/** Returns the view as a projection with its own bookkeeping schema. `file` locates handler errors in the stack. */
+/** Returns the view as a projection in its own schemas. `file` is used to find the line of handler errors. */
 export function projectionOf(view: View, file: string): Projection {
   const { session } = view
   const types = new Set<EventName>([...view.events, ...retentionEventsOf(view)])
@@ -54,7 +54,7 @@ export function projectionOf(view: View, file: string): Projection {
           session,
           ids: erased.flatMap(({ session_ids }) => session_ids),
         }),
-      createPrune: () => (tx, ended) => prune(tx, { view, session, ended }),
+      createPrune: () => (tx, cutoffs) => prune(tx, { view, session, cutoffs }),
     }),
   }
 }
@@ -74,7 +74,7 @@ const bookkeepingDdl = `create table own_events (event_id text collate "C" prima
   create index on own_sessions (organization_id, evaluated_at)`
 
 function ddlOf({ tables }: View, name: string): string {
-  const { columns, key } = viewTableOf(tables, name)
+  const { columns, key } = requireViewTable(tables, name)
   const lines = Object.entries(columns).map(([column, type]) => `"${column}" ${type}`)
   return `create table "${name}" (${[...lines, `primary key (${quotedNames(key)})`].join(', ')})`
 }
@@ -84,14 +84,14 @@ async function applyEvents(
   { view, file, events }: { view: View; file: string; events: RecordedEvent[] },
 ): Promise<void> {
   const handledTypes = new Set<string>(view.events)
-  // Skip erased people's events, because topics may be read in any order.
+  // Topics are read in any order, so the events of erased people can come after the erasure.
   const handled = events.filter((event) => handledTypes.has(event.type) && !event.isErased)
   const changesByEvent = handled.map((event) => ({ event, changes: changesOf(view, file, event) }))
-  const [only, ...others] = handled
-  // After a failure the events of a batch are retried one by one, so the event at fault is named then.
+  const [first, ...others] = handled
+  // After a failure, the runner retries the events one by one, so only a batch of one names its event.
   const rethrow = (error: unknown): never => {
-    throw only && others.length === 0 && error instanceof ViewFailed
-      ? withEventId(error, only)
+    throw first && others.length === 0 && error instanceof ViewFailed
+      ? withEventId(error, first)
       : error
   }
   const keys = changesByEvent.flatMap(({ changes }) => changes)
@@ -103,14 +103,14 @@ async function applyEvents(
       rows.set(change, row)
     }
   await rows.write(tx).catch(rethrow)
-  // Only handled events are stored: repeating another event changes nothing.
+  // Stores only handled events: applying another one twice changes nothing.
   await tx.query('insert into own_events select unnest($1::text[]) on conflict do nothing', [
     handled.map(({ meta }) => meta.eventId),
   ])
   if (view.session) await recordRetention(tx, events)
 }
 
-const changeShape = z.array(
+const changesSchema = z.array(
   z.object({
     table: z.string(),
     key: z.record(z.string(), z.unknown()),
@@ -122,7 +122,7 @@ function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
   return runForEvent(
     event,
     () => {
-      const parsed = changeShape.safeParse(view.handle(eventOf(event)))
+      const parsed = changesSchema.safeParse(view.handle(eventOf(event)))
       if (!parsed.success)
         throw new ViewFailed('the handler must return a list of { table, key, to }')
       for (const { table, key } of parsed.data)
@@ -149,7 +149,7 @@ function checkRow(
   if (typeof row !== 'object' || row instanceof Promise)
     throw new ViewFailed(`"to" must return a row for ${change.table}, or null`)
   const written: Record<string, unknown> = { ...row, ...change.key }
-  const { columns } = viewTableOf(view.tables, change.table)
+  const { columns } = requireViewTable(view.tables, change.table)
   if (Object.keys(written).some((column) => !(column in columns)))
     throw new ViewFailed(`a row has columns that the table ${change.table} does not have`)
   if (view.session && written[view.session] !== sessionOf(event))
@@ -184,7 +184,7 @@ function eventOf(event: RecordedEvent): ViewEvent {
 
 function factsOf({ type, data, unreadable }: RecordedEvent): SessionFacts | null {
   if (type !== 'SessionScored') return null
-  return unreadable === undefined ? sessionFacts(data) : sealedDecisionFacts(data)
+  return unreadable === undefined ? sessionFacts(data) : plaintextDecisionFacts(data)
 }
 
 async function recordRetention(tx: Tx, events: RecordedEvent[]): Promise<void> {
@@ -202,7 +202,7 @@ async function recordRetention(tx: Tx, events: RecordedEvent[]): Promise<void> {
     ],
   )
   for (const { type, data } of events) {
-    // Rows may hold data of decisions, too, so the later of the two cutoffs applies.
+    // Rows can contain data of sessions and of decisions, so the later of the two cutoffs applies.
     const before =
       type === 'OrganizationDataExpired'
         ? latest(data.sessions_before, data.decisions_before)
@@ -217,8 +217,8 @@ async function recordRetention(tx: Tx, events: RecordedEvent[]): Promise<void> {
 }
 
 function latest(...times: (number | null)[]): number | null {
-  const known = times.filter((time) => time !== null)
-  return known.length > 0 ? Math.max(...known) : null
+  const presentTimes = times.filter((time) => time !== null)
+  return presentTimes.length > 0 ? Math.max(...presentTimes) : null
 }
 
 interface SessionTables {
@@ -237,15 +237,15 @@ async function deleteSessions(
 
 async function prune(
   tx: Tx,
-  { ended, ...tables }: SessionTables & { ended: RetentionCutoffs[] },
+  { cutoffs, ...tables }: SessionTables & { cutoffs: RetentionCutoffs[] },
 ): Promise<boolean> {
   const { rows } = await tx.query<{ id: string }>(
     `select session_id as id from own_sessions s
        join unnest($1::text[], $2::bigint[]) as e (organization_id, before) using (organization_id)
      where s.evaluated_at < e.before limit 1000 for update of s skip locked`,
     [
-      ended.map(({ organization_id }) => organization_id),
-      ended.map(({ sessions_before }) => sessions_before),
+      cutoffs.map(({ organization_id }) => organization_id),
+      cutoffs.map(({ sessions_before }) => sessions_before),
     ],
   )
   if (rows.length > 0) await deleteSessions(tx, { ...tables, ids: rows.map(({ id }) => id) })

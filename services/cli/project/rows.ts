@@ -1,5 +1,5 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { storable } from '../../../infra/postgres/table.ts'
+import { replaceNul } from '../../../infra/postgres/table.ts'
 import type { Row, View } from './view.ts'
 import { throwRejectedRows, ViewFailed } from './view-failed.ts'
 
@@ -11,7 +11,7 @@ export interface RowRef {
   key: Row
 }
 
-/** In-memory rows of a batch by table and key. `get` returns undefined if there is no row; setting null deletes it. */
+/** Rows of a batch in memory. `get` returns undefined if there is no row, and setting null deletes the row. */
 export interface LoadedRows {
   get(ref: RowRef): Row | undefined
   set(ref: RowRef, row: Row | null): void
@@ -20,25 +20,25 @@ export interface LoadedRows {
 
 /** Reads the rows with these keys, with one query per table. */
 export async function readRows(tx: Tx, tables: Tables, keys: RowRef[]): Promise<LoadedRows> {
-  const states = new Map<string, { ref: RowRef; row: Row | null }>()
-  const nameOf = ({ table, key }: RowRef) =>
+  const rowStates = new Map<string, { ref: RowRef; row: Row | null }>()
+  const rowId = ({ table, key }: RowRef) =>
     JSON.stringify([table, ...keyColumns(tables, table).map((column) => key[column])])
-  const unique = [...new Map(keys.map((ref) => [nameOf(ref), ref])).values()]
+  const unique = [...new Map(keys.map((ref) => [rowId(ref), ref])).values()]
   for (const [table, refs] of Map.groupBy(unique, (ref) => ref.table)) {
     const rows = await findRows(tx, tables, { table, keys: refs.map(({ key }) => key) })
     for (const [i, ref] of refs.entries())
-      states.set(nameOf(ref), { ref, row: rows.get(i + 1) ?? null })
+      rowStates.set(rowId(ref), { ref, row: rows.get(i + 1) ?? null })
   }
   const changed = new Set<string>()
 
   return {
-    get: (ref) => states.get(nameOf(ref))?.row ?? undefined,
+    get: (ref) => rowStates.get(rowId(ref))?.row ?? undefined,
     set(ref, row) {
-      states.set(nameOf(ref), { ref, row })
-      changed.add(nameOf(ref))
+      rowStates.set(rowId(ref), { ref, row })
+      changed.add(rowId(ref))
     },
     async write(tx) {
-      const writes = [...changed].flatMap((name) => states.get(name) ?? [])
+      const writes = [...changed].flatMap((id) => rowStates.get(id) ?? [])
       for (const [table, rows] of Map.groupBy(writes, ({ ref }) => ref.table)) {
         const deletes = rows.filter(({ row }) => row === null).map(({ ref }) => ref.key)
         const upserts = rows.flatMap(({ row, ref }) => (row ? [{ ...row, ...ref.key }] : []))
@@ -51,9 +51,9 @@ export async function readRows(tx: Tx, tables: Tables, keys: RowRef[]): Promise<
 }
 
 export const keyColumns = (tables: Tables, table: string): string[] =>
-  viewTableOf(tables, table).key
+  requireViewTable(tables, table).key
 
-export function viewTableOf(tables: Tables, name: string): Tables[string] {
+export function requireViewTable(tables: Tables, name: string): Tables[string] {
   const table = tables[name]
   if (table) return table
   throw new ViewFailed('the handler names a table that the view does not have')
@@ -80,7 +80,7 @@ async function writeRows(
   tables: Tables,
   { table, deletes, upserts }: { table: string; deletes: Row[]; upserts: Row[] },
 ): Promise<void> {
-  const { columns, key } = viewTableOf(tables, table)
+  const { columns, key } = requireViewTable(tables, table)
   const sameKey = key.map((name) => `t."${name}" = k."${name}"`).join(' and ')
   if (deletes.length > 0)
     await tx.query(
@@ -99,8 +99,8 @@ async function writeRows(
 
 export const quotedNames = (names: string[]): string => names.map((name) => `"${name}"`).join(', ')
 
-// Postgres cannot store NUL or lone surrogates in text, and a page can send both.
+// Replaces NUL and lone surrogates, which a page can send but Postgres cannot store.
 const jsonOf = (rows: Row[]): string =>
   JSON.stringify(rows, (_, value: unknown) =>
-    typeof value === 'string' ? storable(value.toWellFormed()) : value,
+    typeof value === 'string' ? replaceNul(value.toWellFormed()) : value,
   )

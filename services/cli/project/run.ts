@@ -2,7 +2,7 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { refuseOtherLog } from '../../../infra/event-store/bound-log.ts'
 import {
-  buildOffsets,
+  loadBuildOffsets,
   migrateHome,
   requireCurrentBuild,
 } from '../../../infra/event-store/builds.ts'
@@ -15,11 +15,11 @@ import { progressOf } from '../../../infra/log/progress.ts'
 import { lockKey } from '../../../infra/postgres/pool.ts'
 import { countText } from '../../../infra/text.ts'
 import { systemCode } from '../../../infra/thrown.ts'
-import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
-import { retryWhileUnreachable } from './away.ts'
-import { withRecordErrors } from './poison.ts'
+import { onStopSignals } from '../stop-signals.ts'
 import { createFindCutoffs, projectionOf } from './projection.ts'
+import { withRecordErrors } from './record-errors.ts'
+import { retryWhileUnreachable } from './retry-unreachable.ts'
 import { loadView } from './view.ts'
 import { ViewFailed } from './view-failed.ts'
 
@@ -31,7 +31,7 @@ type Project = Stores & {
   projection: Projection
   skips: Skips
   signal: AbortSignal
-  /** Called when the database and the log have responded. */
+  /** Called whenever the database and the log have responded. */
   onConnected: () => void
 }
 
@@ -39,7 +39,7 @@ type Project = Stores & {
 export async function runProject(file: string, flags: ProjectFlags): Promise<void> {
   const view = await loadView(file)
   const projection = projectionOf(view, path.basename(file))
-  const opensKeys = view.session === undefined ? false : 'ifSet'
+  const decrypts = view.session === undefined ? false : 'ifSet'
   const signal = createStopSignal(flags)
   await retryWhileUnreachable(
     (onConnected) =>
@@ -55,7 +55,7 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
             console.error('No master keys: encrypted event fields are empty for this view.')
           await fillView(project, flags)
         },
-        { opensKeys, isLogReadOnly: true, logsErrorsOnly: true },
+        { decrypts, isLogReadOnly: true, logsErrorsOnly: true },
       ),
     { signal, isLogEmbedded: !process.env.KAFKA_BROKERS },
   )
@@ -63,12 +63,12 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
 
 const stopWithinMs = 3000
 
-// Rows and offsets are written in one transaction, so nothing is lost if the process is killed after the time is up.
+// Exiting before the work has stopped loses nothing, because rows and offsets are written in the same transaction.
 function createStopSignal({ once }: ProjectFlags): AbortSignal {
   const controller = new AbortController()
   onStopSignals(
     () => {
-      // With --once the view was to catch up, and it hasn't.
+      // With --once, the view should have caught up first.
       if (once) process.exitCode = 1
       controller.abort()
       setTimeout(() => process.exit(), stopWithinMs).unref()
@@ -90,8 +90,8 @@ async function fillView(project: Project, { once }: ProjectFlags): Promise<void>
     )
   const failed = Promise.withResolvers<string>()
   const onStopped = (at: Position, error: unknown) => failed.resolve(stopMessage(at, error))
-  const applied = { advance: () => {}, onAdvance: () => () => {} }
-  // During an outage the runner repeats its warnings, but this command reports it once.
+  const applied = { reportCommit: () => {}, onAdvance: () => () => {} }
+  // The runner repeats its warnings during an outage, but this command prints each outage once.
   const errorsOnly = logger.child({}, { level: 'error' })
   const running = await runProjection({ ...project, logger: errorsOnly, applied, onStopped })
   stack.defer(() => running.stop())
@@ -115,22 +115,22 @@ async function fillView(project: Project, { once }: ProjectFlags): Promise<void>
   await pruneBuild({ pool, build, prune, cutoffs: await findCutoffs(pool) })
 }
 
-// Postgres releases the locks of a lost machine after about ten seconds.
+// Postgres releases the locks of a crashed machine after about ten seconds.
 const lockTimeout = '12s'
 
 /**
- * Locks the view, because two processes would overwrite each other's rows. `lost` rejects when the connection that holds
- * the lock breaks. Throws if another process has the lock.
+ * Locks the view, because two processes would overwrite each other's rows. Throws if another process has the lock. `lost`
+ * rejects when the connection that holds the lock breaks.
  */
 async function lockView({ pool, projection }: Project) {
-  const holder = await pool.connect()
+  const client = await pool.connect()
   const lost = Promise.withResolvers<never>()
   lost.promise.catch(() => {})
-  holder.once('error', lost.reject)
-  const release = async () => holder.release(true)
+  client.once('error', lost.reject)
+  const release = async () => client.release(true)
   try {
-    await holder.query(`set lock_timeout = '${lockTimeout}'`)
-    await holder.query('select pg_advisory_lock($1)', [lockKey(`tidegate:view:${projection.name}`)])
+    await client.query(`set lock_timeout = '${lockTimeout}'`)
+    await client.query('select pg_advisory_lock($1)', [lockKey(`tidegate:view:${projection.name}`)])
   } catch (error) {
     await release()
     throw systemCode(error) === '55P03'
@@ -141,14 +141,14 @@ async function lockView({ pool, projection }: Project) {
 }
 
 const stopMessage = ({ topic, partition, offset }: Position, error: unknown): string => {
-  const what = error instanceof ViewFailed ? error.message : 'failed to apply the record'
-  return `The view is stuck at ${topic}/${partition} offset ${offset}: ${what}. Restart to try again.`
+  const problem = error instanceof ViewFailed ? error.message : 'failed to apply the record'
+  return `The view is stuck at ${topic}/${partition} offset ${offset}: ${problem}. Restart to try again.`
 }
 
 const pollMs = 200
 const reportEveryMs = 10_000
 
-// Returns when `until` aborts or, with `once`, when the view has caught up.
+// Prints the progress until `until` aborts or, with `once`, the view has caught up.
 async function reportProgress(
   project: Project,
   { running, once, until }: { running: RunningProjection; once: boolean; until: AbortSignal },
@@ -178,7 +178,7 @@ async function lagOf({
   projection,
 }: Project): Promise<{ done: number; behind: number }> {
   const build = await requireCurrentBuild(pool, projection)
-  const stored = await buildOffsets(pool, build)
+  const stored = await loadBuildOffsets(pool, build)
   const lag = { done: 0, behind: 0 }
   for (const topic of projection.topics) {
     const firsts = await log.firstPositions(topic)

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { commandLine } from '../typed.ts'
+import { commandLine } from '../command-line.ts'
 
 /** Writes a working example view. Throws if the file exists. */
 export async function writeTemplate(file: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { EventName } from '../../../infra/event-store/event.ts'
 import type { SessionFacts } from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
-/** Row as JSON: times and dates are text, in Postgres's format if the row was read from the table. */
+/** Row as JSON. In rows read from the table, times and dates are text in the format of Postgres. */
 export type Row = Record<string, unknown>
 
 export interface ViewEvent {
@@ -21,14 +21,14 @@ export interface ViewEvent {
   facts: SessionFacts | null
 }
 
-/** Change of one row: `to` gets the current row, or undefined, and returns the new one, or null to delete it. */
+/** Change of a row. `to` gets the current row, if there is one, and returns the new row, or null to delete it. */
 export interface Change {
   table: string
   key: Row
   to: (row: Row | undefined) => Row | null
 }
 
-// Postgres truncates names at 63 bytes, and builds and prefixes make them longer.
+// Leaves room for the prefix and the suffix of the schema: Postgres truncates names at 63 bytes.
 const name = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, {
   error: 'expected a name of at most 40 lowercase letters, digits and _, starting with a letter',
 })
@@ -48,7 +48,7 @@ const viewTable = z
     error: 'the key names a column that the table does not have',
   })
 
-const viewShape = z
+const viewSchema = z
   .strictObject({
     name: name.refine((text) => !/_b\d+$/.test(text), {
       error: 'names ending in _b and digits are reserved',
@@ -58,7 +58,7 @@ const viewShape = z
     tables: z
       .record(relationName, viewTable)
       .refine((tables) => Object.keys(tables).length > 0, { error: 'expected at least one table' }),
-    /** Column with the session id, by which rows are erased and expire. If set, every table must have it. */
+    /** Column with the session id: a row is deleted with its session. If set, every table must have it. */
     session: name.optional(),
     /** Selects over the tables, by the view's name. */
     views: z.record(relationName, z.string().min(1)).default({}),
@@ -77,7 +77,7 @@ const viewShape = z
     error: 'a view and a table have the same name',
   })
 
-export type View = z.infer<typeof viewShape>
+export type View = z.infer<typeof viewSchema>
 
 function typeNames(): EventName[] {
   const names: EventName[] = []
@@ -89,7 +89,7 @@ function isEventName(text: string): text is EventName {
   return text in eventTopics
 }
 
-const fileShape = z.object({ default: viewShape }, { error: 'expected a module' })
+const moduleSchema = z.object({ default: viewSchema }, { error: 'expected a module' })
 
 /** Loads the view's module. Throws an error that lists the invalid fields. */
 export async function loadView(file: string): Promise<View> {
@@ -99,15 +99,15 @@ export async function loadView(file: string): Promise<View> {
       cause,
     })
   })
-  return readView(file, module)
+  return parseView(file, module)
 }
 
 /** Returns the module's default export as a view. Throws an error that lists the invalid fields. */
-export function readView(file: string, module: unknown): View {
-  const parsed = fileShape.safeParse(module)
+export function parseView(file: string, module: unknown): View {
+  const parsed = moduleSchema.safeParse(module)
   if (parsed.success) return parsed.data.default
   const problems = parsed.error.issues.map(
-    ({ path: [, ...at], message }) => `  ${at.join('.') || 'default export'}: ${message}`,
+    ({ path: [, ...field], message }) => `  ${field.join('.') || 'default export'}: ${message}`,
   )
   throw new Error(`${file} is not a valid view:\n${problems.join('\n')}`)
 }

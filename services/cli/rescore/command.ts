@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { instant, jsonFlag, since, wordOf } from '../arguments.ts'
-import { printOutcome } from '../operator/operate.ts'
-import { commandLine } from '../typed.ts'
+import { choice, instant, jsonFlag, since } from '../arguments.ts'
+import { commandLine } from '../command-line.ts'
+import { printOutcome } from '../operator/run.ts'
 import type { RescoreFlags } from './run.ts'
 
 export function defineRescore(rescore: Command): void {
@@ -16,7 +16,7 @@ export function defineRescore(rescore: Command): void {
     .option('--until <time>', 'only sessions whose newest decision is before (default: now)', since)
     .option('--organization <organization>', 'id or slug of the organization (default: all)')
     .option('--everybody', 'all organizations without their own model')
-    .option('--environment <environment>', 'live or test (default: both)', wordOf('live', 'test'))
+    .option('--environment <environment>', 'live or test (default: both)', choice('live', 'test'))
     .option('--html <file>', 'also write the report as an HTML page with charts')
     .option('--switch', 'then switch the organization, or everybody, to this model')
     .option('--back', 'return to the previous model, without a test run')

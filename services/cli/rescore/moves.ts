@@ -2,7 +2,7 @@ import type { Verdict } from '../../../schemas/events.ts'
 
 export const verdicts = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
 
-/** Number of sessions by verdict before and after: `moves[before][after]`. */
+/** Number of sessions by verdict before and after the change of the model: `moves[before][after]`. */
 export type Moves = Record<Verdict, Record<Verdict, number>>
 
 export function emptyMoves(): Moves {

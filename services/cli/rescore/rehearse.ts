@@ -5,40 +5,40 @@ import type { Verdict } from '../../../schemas/events.ts'
 import type { ScoringModel } from '../../scoring/model/model.ts'
 import { scoreOf } from '../../scoring/model/score.ts'
 import { timeText } from '../tables.ts'
-import { createFieldCounter, type FieldMoves } from './fields.ts'
-import { createMarkCounter, type MarkReport } from './measure.ts'
+import { createFieldCounter, type FieldMoves } from './field-counter.ts'
+import { createMarkCounter, type MarkReport } from './mark-counter.ts'
 import { countAll, countMoved, emptyMoves, type Moves } from './moves.ts'
 
-// Rehearsal: a dry run of a scoring model on recorded sessions. It re-scores each session's recorded signals with the
-// model under test and compares the result with the recorded decision. Nothing is written.
+// A rehearsal is a dry run of a candidate model: it scores the recorded signals of past sessions with the candidate, and
+// compares the results with the recorded decisions. Nothing is written.
 
-/** Columns that a rehearsal reads. They are null once the organization's decisions have expired. */
-export const factFields = [
+/** Columns that a rehearsal reads. Many are null once the decision has expired. */
+export const rehearsalColumns = [
   ...(['session_id', 'organization_id', 'evaluated_at', 'verdict', 'risk_score'] as const),
   ...(['has_snapshot', 'browser', 'country', 'page_host', 'mark'] as const),
 ] as const
 
-export interface FactRow extends Pick<RowOf<typeof sessions>, (typeof factFields)[number]> {
+export interface FactRow extends Pick<RowOf<typeof sessions>, (typeof rehearsalColumns)[number]> {
   /** Id of the model that made the decision. */
   model: string | null
   /** Slugs of all signals that fired, separated by spaces; null once the decision has expired. */
   signals: string | null
 }
 
-/** A session whose score changes. */
 interface ChangedSession extends Omit<FactRow, 'has_snapshot' | 'model' | 'evaluated_at'> {
   evaluated_at: string
   verdict_after: Verdict
   risk_score_after: number
 }
 
-export const fields = ['browser', 'country', 'page_host', 'signal'] as const
+export const comparedFields = ['browser', 'country', 'page_host', 'signal'] as const
 
-/** Comparison of recorded decisions with those that the tried model would make. */
+/** Comparison of the recorded decisions with those of the candidate model. */
 export interface Rehearsal {
   sessions: number
+  /** Number of sessions whose verdict changes. */
   moved: number
-  /** Check that recorded scores can be reproduced from their signals and model, for models that are known here. */
+  /** Check that the recorded scores follow from their signals and model, if the model is stored here. */
   check: {
     followed: number
     differed: number
@@ -46,27 +46,27 @@ export interface Rehearsal {
     unknown_models: Record<string, number>
   }
   moves: Moves
-  /** Number of sessions by change of their score, lowest change first. */
+  /** Number of sessions by score change, lowest change first. */
   score_changes: { by: number; sessions: number }[]
-  by: Record<(typeof fields)[number], FieldMoves>
+  by: Record<(typeof comparedFields)[number], FieldMoves>
   marks: MarkReport
   most_changed: ChangedSession[]
-  /** Sessions left out because their decisions, and with them the signals, have expired. */
+  /** Number of sessions left out, because their decisions and signals have expired. */
   ended: number
-  /** Sessions with signals that the tried model lacks, in total and by signal. */
+  /** Sessions with signals that the candidate model lacks, in total and by signal. */
   unknown_signals: { sessions: number; signals: Record<string, number> }
 }
 
 export interface Models {
-  tried: ScoringModel
+  candidate: ScoringModel
   /** Returns the model with the id; undefined if it is not stored here. */
   modelOf: (id: string) => ScoringModel | undefined
 }
 
-/** Creates a rehearsal that is fed one session at a time. Its memory grows with distinct values, not with sessions. */
-export function createRehearsal({ tried, modelOf }: Models) {
-  const scoreTried = createScorer(tried)
-  const check = createCheck(modelOf)
+/** Creates a rehearsal. Add sessions one at a time: its memory grows with distinct values, not with sessions. */
+export function createRehearsal({ candidate, modelOf }: Models) {
+  const rescore = createScorer(candidate)
+  const check = createReproductionCheck(modelOf)
   const moves = emptyMoves()
   const changes = new Map<number, number>()
   const by = {
@@ -76,7 +76,7 @@ export function createRehearsal({ tried, modelOf }: Models) {
     signal: createFieldCounter(),
   }
   const marks = createMarkCounter()
-  const mostChanged = createMostChanged()
+  const largestChanges = createLargestChanges()
   const unknown = { sessions: 0, signals: new Map<string, number>() }
   let ended = 0
 
@@ -85,7 +85,7 @@ export function createRehearsal({ tried, modelOf }: Models) {
       ended++
       return
     }
-    const { signals, unknownSignals, ...score } = scoreTried(row.signals, row.has_snapshot === true)
+    const { signals, unknownSignals, ...score } = rescore(row.signals, row.has_snapshot === true)
     const [before, after] = [row.verdict, score.verdict]
     check.add(row, row.signals)
     moves[before][after]++
@@ -94,7 +94,7 @@ export function createRehearsal({ tried, modelOf }: Models) {
       by[field].add(row[field], before, after)
     for (const signal of signals) by.signal.add(signal, before, after)
     if (row.mark !== null) marks.add({ mark: row.mark, signals, before, after })
-    mostChanged.add(row, score)
+    largestChanges.add(row, score)
     if (unknownSignals.length > 0) unknown.sessions++
     for (const signal of unknownSignals) increment(unknown.signals, signal)
   }
@@ -114,7 +114,7 @@ export function createRehearsal({ tried, modelOf }: Models) {
       signal: by.signal.result(),
     },
     marks: marks.result(),
-    most_changed: mostChanged.result(),
+    most_changed: largestChanges.result(),
     ended,
     unknown_signals: { sessions: unknown.sessions, signals: Object.fromEntries(unknown.signals) },
   })
@@ -142,7 +142,7 @@ function createScorer(model: ScoringModel) {
 
 const maxExamples = 5
 
-function createCheck(modelOf: Models['modelOf']) {
+function createReproductionCheck(modelOf: Models['modelOf']) {
   const scorers = new Map<string, ReturnType<typeof createScorer> | undefined>()
   const unknown = new Map<string, number>()
   const counts = { followed: 0, differed: 0 }
@@ -172,7 +172,7 @@ function createCheck(modelOf: Models['modelOf']) {
 const maxChanged = 100
 
 /** Collects the sessions with the largest score changes. The result doesn't depend on the order of sessions. */
-function createMostChanged() {
+function createLargestChanges() {
   let candidates: ChangedSession[] = []
   let minChange = 1
 

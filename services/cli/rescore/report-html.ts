@@ -3,10 +3,10 @@ import path from 'node:path'
 import { themeStyle } from '../../../infra/http/theme.ts'
 import { escapeHtml } from '../../../infra/text.ts'
 import { countMoved, totalAfter, totalBefore, verdicts } from './moves.ts'
-import { fields, type Rehearsal } from './rehearse.ts'
+import { comparedFields, type Rehearsal } from './rehearse.ts'
 import {
-  type About,
   numberText,
+  type ReportContext,
   type Section,
   scoreSteps,
   sectionsOf,
@@ -18,9 +18,9 @@ const reportStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), '
 const style = themeStyle + reportStyle
 
 /** Returns a self-contained HTML page without scripts. Below each chart is a table with its numbers. */
-export function rescorePage(rehearsal: Rehearsal, about: About): string {
-  const title = escapeHtml(titleOf(about))
-  const summary = summaryOf(rehearsal, about).map((text) => `<p>${escapeHtml(text)}</p>`)
+export function rescorePage(rehearsal: Rehearsal, context: ReportContext): string {
+  const title = escapeHtml(titleOf(context))
+  const summary = summaryOf(rehearsal, context).map((text) => `<p>${escapeHtml(text)}</p>`)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -76,7 +76,7 @@ function plotOf(name: Section['name'], rehearsal: Rehearsal): string | null {
   if (name === 'verdicts')
     return legend + barsSvg('Verdicts before and after', verdictBars(rehearsal))
   if (name === 'scores') return barsSvg('Sessions by score change', scoreBars(rehearsal))
-  const field = fields.find((field) => field === name)
+  const field = comparedFields.find((field) => field === name)
   return field
     ? legend + barsSvg('Sessions that change verdict, by new verdict', fieldBars(rehearsal, field))
     : null
@@ -109,7 +109,7 @@ function verdictBars({ moves }: Rehearsal): Bar[] {
 const scoreBars = (rehearsal: Rehearsal): Bar[] =>
   scoreSteps(rehearsal).map(([label, count]) => ({ label, parts: [{ className: 'plain', count }] }))
 
-function fieldBars({ by }: Rehearsal, field: (typeof fields)[number]): Bar[] {
+function fieldBars({ by }: Rehearsal, field: (typeof comparedFields)[number]): Bar[] {
   return by[field].top
     .filter(({ moves }) => countMoved(moves) > 0)
     .map(({ value, moves }) => ({

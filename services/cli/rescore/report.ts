@@ -1,48 +1,49 @@
 import type { Verdict } from '../../../schemas/events.ts'
 import { type Cell, textTable, timeText } from '../tables.ts'
-import { type MarkReport, minMarks, type Share } from './measure.ts'
+import { type MarkReport, minMarks, type Share } from './mark-counter.ts'
 import { countAll, type Moves, totalAfter, totalBefore, verdictPairs, verdicts } from './moves.ts'
-import { fields, type Rehearsal } from './rehearse.ts'
+import { comparedFields, type Rehearsal } from './rehearse.ts'
 
-export interface About {
-  /** Id of the model that was tried. */
-  tried: string
+export interface ReportContext {
+  /** Id of the candidate model. */
+  candidateId: string
   since: number
   until: number
-  /** Organizations and environment, as text. */
+  /** Text that names the organizations and the environment. */
   scope: string
 }
 
 /** Section of the report: a table, which the HTML page may precede with a chart. */
 export interface Section {
-  name: 'verdicts' | 'scores' | 'marks' | (typeof fields)[number] | 'sessions'
+  name: 'verdicts' | 'scores' | 'marks' | (typeof comparedFields)[number] | 'sessions'
   title: string
   notes: string[]
   head: string[]
   rows: Cell[][]
 }
 
-export function rescoreText(rehearsal: Rehearsal, about: About): string {
+export function rescoreText(rehearsal: Rehearsal, context: ReportContext): string {
   const parts = sectionsOf(rehearsal).map(({ title, notes, head, rows }) =>
     [`${title}.`, ...notes, ...(rows.length > 0 ? [textTable(head, rows)] : [])].join('\n'),
   )
-  return [titleOf(about), summaryOf(rehearsal, about).join('\n'), ...parts].join('\n\n')
+  return [titleOf(context), summaryOf(rehearsal, context).join('\n'), ...parts].join('\n\n')
 }
 
-export const titleOf = ({ tried }: About) => `Model ${tried} on recorded sessions`
+export const titleOf = ({ candidateId }: ReportContext) =>
+  `Model ${candidateId} on recorded sessions`
 
-export function summaryOf(rehearsal: Rehearsal, { since, until, scope }: About): string[] {
+export function summaryOf(rehearsal: Rehearsal, { since, until, scope }: ReportContext): string[] {
   const { sessions, moved } = rehearsal
   const note = 'Only the model differs: signals and learned visitor data are as recorded.'
   return [
     `Sessions of ${scope} with their newest decision from ${timeText(since)} to ${timeText(until)}.`,
     `${numberText(moved)} of ${numberText(sessions)} sessions (${percentText(moved / sessions)}) would change verdict. ${note}`,
-    ...checkOf(rehearsal),
-    ...leftOutOf(rehearsal),
+    ...checkLines(rehearsal),
+    ...exclusionLines(rehearsal),
   ]
 }
 
-function checkOf({ check }: Rehearsal): string[] {
+function checkLines({ check }: Rehearsal): string[] {
   const unknown = Object.entries(check.unknown_models).map(
     ([id, count]) => `${id} (${numberText(count)})`,
   )
@@ -55,7 +56,7 @@ function checkOf({ check }: Rehearsal): string[] {
   ]
 }
 
-function leftOutOf({ ended, unknown_signals: unknown }: Rehearsal): string[] {
+function exclusionLines({ ended, unknown_signals: unknown }: Rehearsal): string[] {
   return [
     ...(ended > 0
       ? [`Left out, because their decisions have been deleted: ${numberText(ended)}`]
@@ -69,7 +70,7 @@ function leftOutOf({ ended, unknown_signals: unknown }: Rehearsal): string[] {
 }
 
 export function sectionsOf(rehearsal: Rehearsal): Section[] {
-  const byField = fields.map((field) => fieldSection(rehearsal, field))
+  const byField = comparedFields.map((field) => fieldSection(rehearsal, field))
   return [
     verdictSection(rehearsal.moves),
     scoreSection(rehearsal),
@@ -97,7 +98,7 @@ function verdictSection(moves: Moves): Section {
 
 const step = 10
 
-/** Returns the number of sessions by score change in steps of ten, without unchanged ones. */
+/** Returns the number of sessions by score change, in steps of ten, without unchanged sessions. */
 export function scoreSteps({
   score_changes,
 }: Pick<Rehearsal, 'score_changes'>): [string, number][] {
@@ -169,7 +170,7 @@ const shareText = (share: Share | null) =>
 
 const movesNote = 'Sessions that would change verdict.'
 
-function fieldSection({ by, moves }: Rehearsal, field: (typeof fields)[number]): Section {
+function fieldSection({ by, moves }: Rehearsal, field: (typeof comparedFields)[number]): Section {
   const changes = verdictPairs.filter(
     ({ before, after }) => before !== after && moves[before][after] > 0,
   )
@@ -216,6 +217,6 @@ function sessionSection({ most_changed }: Rehearsal): Section {
   }
 }
 
-const grouped = new Intl.NumberFormat('en')
-export const numberText = (count: number): string => grouped.format(count)
+const numberFormat = new Intl.NumberFormat('en')
+export const numberText = (count: number): string => numberFormat.format(count)
 const percentText = (share: number) => `${(100 * (share || 0)).toFixed(1)} %`

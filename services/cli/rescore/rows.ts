@@ -6,13 +6,13 @@ import { progressBar } from '../progress.ts'
 import {
   createRehearsal,
   type FactRow,
-  factFields,
   type Models,
   type Rehearsal,
+  rehearsalColumns,
 } from './rehearse.ts'
 
 /** Selection of sessions by the time of their newest decision. */
-export interface RehearsedSessions {
+export interface RehearsalSelection {
   /** Epoch milliseconds. */
   since: number
   /** Exclusive. */
@@ -23,10 +23,10 @@ export interface RehearsedSessions {
   environment?: Environment | undefined
 }
 
-/** Rehearses the selected sessions, with a progress bar on standard error. */
-export async function rehearseRows(
+/** Rehearses the selected sessions, and shows a progress bar on standard error. */
+export async function rehearseSessions(
   pool: pg.Pool,
-  selection: RehearsedSessions,
+  selection: RehearsalSelection,
   models: Models,
 ): Promise<Rehearsal> {
   const rehearsal = createRehearsal(models)
@@ -47,10 +47,9 @@ export async function rehearseRows(
   return rehearsal.result()
 }
 
-/** Yields the selected sessions in batches. */
-export function factRows(pool: pg.Pool, selection: RehearsedSessions): AsyncGenerator<FactRow[]> {
+export function factRows(pool: pg.Pool, selection: RehearsalSelection): AsyncGenerator<FactRow[]> {
   const { source, values } = selectionSql(selection)
-  const text = `select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals, s.model
+  const text = `select ${sessions.select('s', ...rehearsalColumns)}, array_to_string(s.signals, ' ') as signals, s.model
     ${source}`
   return readByCursor<FactRow>(pool, { text, values }, 5000)
 }
@@ -61,7 +60,7 @@ function selectionSql({
   organizationId,
   excludedOrganizations,
   environment,
-}: RehearsedSessions) {
+}: RehearsalSelection) {
   return {
     source: `from read.sessions s
       where evaluated_at >= $1 and evaluated_at < $2

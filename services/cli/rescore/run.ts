@@ -2,14 +2,15 @@ import { readFile, writeFile } from 'node:fs/promises'
 import type pg from 'pg'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { revertModel, switchModel } from '../../scoring/model/commands.ts'
 import { changeInEffect, modelInForce } from '../../scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../scoring/model/model.ts'
-import { parseModel, storedModel } from '../../scoring/model/own-model.ts'
+import { parseCustomModel, parseStoredModel } from '../../scoring/model/parse-model.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { since as sinceOf } from '../arguments.ts'
+import { since as parseSince } from '../arguments.ts'
+import { commandLine } from '../command-line.ts'
 import { withStores } from '../operator/core.ts'
 import {
   asOperator,
@@ -17,12 +18,11 @@ import {
   type OperatorOptions,
   requireOrganization,
   withCore,
-} from '../operator/operate.ts'
+} from '../operator/run.ts'
 import { timeText } from '../tables.ts'
-import { commandLine } from '../typed.ts'
 import { rescoreText } from './report.ts'
 import { rescorePage } from './report-html.ts'
-import { rehearseRows } from './rows.ts'
+import { rehearseSessions } from './rows.ts'
 
 export interface RescoreFlags extends OperatorOptions {
   model?: string
@@ -40,30 +40,30 @@ export interface RescoreFlags extends OperatorOptions {
 }
 
 export async function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
-  const tried =
-    flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
+  const candidate =
+    flags.model === undefined ? undefined : parseCustomModel(await readFile(flags.model, 'utf8'))
   if (flags.back) return withCore((core) => changeModel(core, flags))
-  if (!tried || flags.printModel) return withStores(({ pool }) => readModel(pool, flags))
-  if (!flags.switch) return withStores(({ pool }) => rehearse(pool, tried, flags))
+  if (!candidate || flags.printModel) return withStores(({ pool }) => currentModel(pool, flags))
+  if (!flags.switch) return withStores(({ pool }) => rehearse(pool, candidate, flags))
   return withCore(async (core) => {
-    const rehearsal = await rehearse(core.pool, tried, flags)
+    const rehearsal = await rehearse(core.pool, candidate, flags)
     if (!flags.json) console.log(rehearsal.text)
-    const change = await changeModel(core, flags, tried)
+    const change = await changeModel(core, flags, candidate)
     return { data: { ...rehearsal.data, ...change.data }, text: `\n${change.text}` }
   })
 }
 
-const organizationOf = async (
+const selectedOrganization = async (
   pool: pg.Pool,
   { organization }: RescoreFlags,
 ): Promise<OrganizationRow | undefined> =>
   organization ? requireOrganization(pool, organization) : undefined
 
-async function readModel(pool: pg.Pool, flags: RescoreFlags): Promise<CommandOutcome> {
-  const organization = await organizationOf(pool, flags)
+async function currentModel(pool: pg.Pool, flags: RescoreFlags): Promise<CommandOutcome> {
+  const organization = await selectedOrganization(pool, flags)
   const changes = await listModelChanges(pool, organization?.id ?? null)
   const { document } = modelInForce(changes, Date.now()).change ?? { document: null }
-  const data = document === null ? standardModel : storedModel(document)
+  const data = document === null ? standardModel : parseStoredModel(document)
   // Print each signal on one line.
   const text = JSON.stringify(data, null, 2).replace(/\{\s+"role"[^}]+\}/g, (signal) =>
     signal.replace(/\s+/g, ' '),
@@ -73,11 +73,11 @@ async function readModel(pool: pg.Pool, flags: RescoreFlags): Promise<CommandOut
 
 async function rehearse(
   pool: pg.Pool,
-  tried: ScoringModel,
+  candidate: ScoringModel,
   flags: RescoreFlags,
 ): Promise<CommandOutcome> {
-  const { since = sinceOf('7d'), until = Date.now(), environment, html } = flags
-  const organization = await organizationOf(pool, flags)
+  const { since = parseSince('7d'), until = Date.now(), environment, html } = flags
+  const organization = await selectedOrganization(pool, flags)
   const changes = await listNewModelChanges(pool, [])
   const excludedOrganizations = flags.everybody ? organizationsWithModel(changes) : []
   const selection = {
@@ -88,25 +88,27 @@ async function rehearse(
     excludedOrganizations,
   }
   const models = modelsById(changes)
-  const rehearsal = await rehearseRows(pool, selection, { tried, modelOf: (id) => models.get(id) })
+  const modelOf = (id: string) => models.get(id)
+  const rehearsal = await rehearseSessions(pool, selection, { candidate, modelOf })
   const excluded = excludedOrganizations.length
   const organizations =
     organization?.slug ??
     `all organizations${excluded > 0 ? ` except ${excluded} with their own model` : ''}`
   const scope = [organizations, environment ?? []].flat().join(', ')
-  const about = { tried: modelId(tried), since, until, scope }
-  if (html) await writeFile(html, rescorePage(rehearsal, about))
-  const data = { model: modelId(tried), scope, since: iso(since), until: iso(until), ...rehearsal }
-  return { data, text: rescoreText(rehearsal, about) }
+  const context = { candidateId: modelId(candidate), since, until, scope }
+  if (html) await writeFile(html, rescorePage(rehearsal, context))
+  const times = { since: iso(since), until: iso(until) }
+  const data = { model: context.candidateId, scope, ...times, ...rehearsal }
+  return { data, text: rescoreText(rehearsal, context) }
 }
 
 type Changes = Awaited<ReturnType<typeof listNewModelChanges>>
 
-/** Returns models by id. A stored model also has its current id, which differs once a release has added signals to it. */
+/** Returns models by id. Stored models are also under their current id, which changes when a release adds signals. */
 function modelsById(changes: Changes): Map<string, ScoringModel> {
   const stored = changes.flatMap(({ model_id: id, document }) => {
     if (id === null || document === null) return []
-    const model = storedModel(document)
+    const model = parseStoredModel(document)
     return [id, modelId(model)].map((name) => [name, model] as const)
   })
   return new Map([[modelId(standardModel), standardModel], ...stored])
@@ -125,7 +127,7 @@ async function changeModel(
   flags: RescoreFlags,
   model?: ScoringModel,
 ): Promise<CommandOutcome> {
-  const organization = await organizationOf(core.pool, flags)
+  const organization = await selectedOrganization(core.pool, flags)
   const deps = asOperator(core, `rescore ${model ? '--switch' : '--back'}`)
   const request = {
     organizationId: organization?.id ?? null,
@@ -140,9 +142,9 @@ async function changeModel(
   const { modelId: id, effectiveAt } = change
   const scopeFlags = organization ? ['--organization', organization.slug] : ['--everybody']
   const back = commandLine('rescore', ...scopeFlags, '--back', '--reason', '...')
-  const what = `${organization?.slug ?? 'everybody'} uses ${id ?? "everybody's model"}`
+  const usage = `${organization?.slug ?? 'everybody'} uses ${id ?? "everybody's model"}`
   return {
     data: { switched: { model_id: id, effective_at: iso(effectiveAt) } },
-    text: `From ${timeText(effectiveAt)}, ${what}. To return to the previous model: ${back}`,
+    text: `From ${timeText(effectiveAt)}, ${usage}. To return to the previous model: ${back}`,
   }
 }

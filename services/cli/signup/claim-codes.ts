@@ -4,29 +4,29 @@ import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** Source of the codes from the consent page, which a person types or writes to a file. */
+/** Source of the codes that the consent page shows, which a person types or writes to a file. */
 export interface ClaimCodes {
-  /** Starts to listen. Returns the path of the file that each `next` reads. */
+  /** Starts to read standard input. Returns the path of the file that codes can also be written to. */
   open(): Promise<string>
   /** Returns the next code; undefined if there is none yet. */
   next(): Promise<string | undefined>
   close(): Promise<void>
 }
 
-// Longer texts cannot be codes.
+// Longer texts are not codes.
 const maxLength = 40
 
-/** Creates the source. Default `file`: a new one in a folder that only this user can write to. */
+/** Creates the source. By default, the file is in a new folder that only this user can write to. */
 export function createClaimCodes({
   input,
-  file: namedFile,
+  file: initialFile,
 }: {
   input: Readable
   file?: string | undefined
 }): ClaimCodes {
   const codes: string[] = []
   let folder: string | undefined
-  let file = namedFile
+  let file = initialFile
   let lines: Interface | undefined
   let lastText = ''
 
@@ -44,7 +44,7 @@ export function createClaimCodes({
         folder = await mkdtemp(path.join(tmpdir(), 'tidegate-code-'))
         file = path.join(folder, 'code')
       } else {
-        // Ignore the code of an earlier signup.
+        // Ignore a code that an earlier signup left in the file.
         lastText = await readCodeFile()
       }
       return file

@@ -1,8 +1,8 @@
 import { Argument, type Command, Option } from 'commander'
 import { baseUrl } from '../arguments.ts'
-import { commandLine } from '../typed.ts'
+import { commandLine } from '../command-line.ts'
 import type { SignupFlags } from './run.ts'
-import { metadata, seconds, serviceId } from './settings.ts'
+import { keyValue, secondsArgument, serviceIdArgument } from './settings.ts'
 
 const help = `
 ${commandLine('signup')} <service>         requests an account; credentials are written to .env.<service>
@@ -19,7 +19,7 @@ Every failure is {"event": "failed", "error": {...}} with exit code 1.`
 
 export function defineSignup(command: Command): void {
   const flag = '--base-url <url>'
-  const id = serviceId({ command, of: "argument '<service>'" })
+  const id = serviceIdArgument({ command, label: "argument '<service>'" })
   command
     .addArgument(new Argument('<service>', 'service id, or "list"').argParser(id))
     .addArgument(new Argument('[action]', '"login" opens the dashboard instead').choices(['login']))
@@ -39,9 +39,9 @@ export function defineSignup(command: Command): void {
         'print the credentials to standard output, and everything else to standard error',
       ).conflicts(['envFile', 'json']),
     )
-    .option('--metadata <key=value>', 'metadata for the service; repeat up to five times', metadata)
+    .option('--metadata <key=value>', 'metadata for the service; repeat up to five times', keyValue)
     .option('--no-open', 'do not open a browser')
-    .option('--timeout <seconds>', 'give up after this time', seconds)
+    .option('--timeout <seconds>', 'give up after this time', secondsArgument)
     .option(
       '--code-file <path>',
       'file to read the code of the consent page from, instead of typing it',

@@ -4,16 +4,16 @@ import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { systemCode } from '../../../infra/thrown.ts'
 
-export type Values = ReadonlyMap<string, string>
+export type EnvValues = ReadonlyMap<string, string>
 
-/** Returns the values of a `.env` file by name; none if the file does not exist. */
-export async function readValues(file: string): Promise<Values> {
+/** Returns the values of a `.env` file. Returns an empty map if the file does not exist. */
+export async function readValues(file: string): Promise<EnvValues> {
   const text = (await readFile(file, 'utf8').catch(ignoreMissing)) ?? ''
   return new Map(Object.entries(parseEnv(text)).map(([name, value]) => [name, value ?? '']))
 }
 
-/** Returns the text of a `.env` file: a line for each comment, then the values, which `quoteEnvValue` must accept. */
-export function envText(values: Values, comments: string[]): string {
+/** Returns the text of a `.env` file. Pass only values that `quoteEnvValue` can quote. */
+export function envText(values: EnvValues, comments: string[]): string {
   const notes = comments.map((comment) => `# ${comment.replace(/\p{Cc}/gu, '?')}\n`)
   return [
     ...notes,
@@ -22,16 +22,16 @@ export function envText(values: Values, comments: string[]): string {
 }
 
 // Characters that no reader of `.env` files treats specially.
-const bare = /^[\w./:@%+=,-]+$/
+const plainValue = /^[\w./:@%+=,-]+$/
 
 /**
- * Quotes a value so that Node's parseEnv, the dotenv packages and a shell all read the same. Returns undefined if they
- * might not: with several lines, an apostrophe, a NUL or a trailing backslash.
+ * Quotes a value so that Node's parseEnv, the dotenv packages and shells read it the same. Returns undefined if that is
+ * impossible, because of a line break, an apostrophe, a NUL or a trailing backslash.
  */
 export function quoteEnvValue(value: string): string | undefined {
   // Lone surrogates would be lost in JSON and in files.
   if (/['\r\n\0]|\\$/.test(value) || !value.isWellFormed()) return undefined
-  return bare.test(value) ? value : `'${value}'`
+  return plainValue.test(value) ? value : `'${value}'`
 }
 
 /** Throws if the path exists or its folder is not writable. */

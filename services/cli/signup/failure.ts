@@ -1,10 +1,10 @@
 import { fieldSentences } from '../../../infra/errors/field-problem.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import { NoValidResponse } from '../ask-server.ts'
 import { errorJson, errorText } from '../failure.ts'
+import { NoValidResponse } from '../request-server.ts'
 import { printable } from '../tables.ts'
 import type { SignupOutcome } from './decision.ts'
-import { printEvent } from './report.ts'
+import { printJsonEvent } from './report.ts'
 
 export class SignupFailed extends Error {
   override name = 'SignupFailed'
@@ -21,7 +21,7 @@ export function failureOf(outcome: Exclude<SignupOutcome, { kind: 'approved' }>)
     case 'rejected':
       return rejection(outcome)
     case 'stopped':
-      return outcome.why === 'timed_out'
+      return outcome.reason === 'timed_out'
         ? new SignupFailed('timed_out', 'Nobody decided in time. The signup was cancelled.')
         : new SignupFailed('cancelled', 'The signup was cancelled.')
     case 'abandoned':
@@ -53,16 +53,16 @@ function rejection({ reason, problem }: { reason: string; problem?: string }): S
     return new SignupFailed(reason, message)
   }
   if (reason !== 'integrator_failed') return new SignupFailed(reason, 'The signup was declined.')
-  const why = problem ? `: ${problem}` : '.'
+  const ending = problem ? `: ${problem}` : '.'
   return new SignupFailed(
     reason,
-    `The signup was approved, but the service did not deliver credentials${why}`,
+    `The signup was approved, but the service did not deliver credentials${ending}`,
   )
 }
 
 const signupOptions = { account_name: '--account-name', metadata: '--metadata' }
 
-/** Returns the error's text, with each field named by the command's option for it. */
+/** Returns the text of the error. `options` maps its fields to the options that the text names instead. */
 export function failureText(
   error: unknown,
   options: Record<string, string> = signupOptions,
@@ -72,7 +72,7 @@ export function failureText(
     const option = options[field.name.split('.')[0] ?? '']
     return option ? [{ ...field, name: option }] : []
   })
-  // The message names fields that no option sets.
+  // Falls back to the names of the fields if one of them has no option.
   if (fields.length === 0 || optionFields.length < fields.length) return errorText(error)
   return fieldSentences({ ...details, fields: optionFields }).join('\n')
 }
@@ -80,8 +80,8 @@ export function failureText(
 /** Sets exit code 1 and prints the failure: a message on standard error, or one line of JSON on standard output. */
 export function reportSignupFailure(error: unknown, { json }: { json: boolean }): void {
   process.exitCode = 1
-  if (json) printEvent('failed', failureJson(error))
-  // Parts of the message come from a server, which must not send terminal escape sequences.
+  if (json) printJsonEvent('failed', failureJson(error))
+  // Parts of the message come from a server, and could contain terminal escape sequences.
   else console.error(printable(failureText(error)))
 }
 

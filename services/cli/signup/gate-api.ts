@@ -6,7 +6,7 @@ import {
   type DeliveryRequest,
   deliveryEnvelopeSchema,
 } from '../../../infra/wire/delivery-envelope.ts'
-import { NoValidResponse, requestServer, type ServerRequest } from '../ask-server.ts'
+import { NoValidResponse, requestServer, type ServerRequest } from '../request-server.ts'
 
 const entrySchema = z.object({
   id: z.string(),
@@ -53,7 +53,7 @@ const pollSchema = z.discriminatedUnion('status', [
     account_name: z.string(),
     delivery_bundle: z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema }),
     docs_url: z.string().optional(),
-    // Servers that omit it don't let a person accept variables.
+    // Servers that omit this don't let a person accept variables.
     accepted_env_vars: z.array(z.string()).default([]),
   }),
   z.object({
@@ -71,7 +71,7 @@ export interface SignupRequest {
   accountName: string
   metadata: Record<string, string>
   delivery: DeliveryRequest
-  /** Same value for retries, so that a request whose response was lost doesn't create a second session. */
+  /** Reuse it for retries, so that a request whose response was lost doesn't create a second session. */
   idempotencyKey: string
 }
 
@@ -79,10 +79,10 @@ export type GateApi = ReturnType<typeof createGateApi>
 
 export function createGateApi(baseUrl: string) {
   // The consent page shows the user agent.
-  const common = { baseUrl, headers: { 'user-agent': 'tidegate-cli' } }
+  const baseRequest = { baseUrl, headers: { 'user-agent': 'tidegate-cli' } }
   const get = <T>(path: string, schema: z.ZodType<T>, bearer?: string): Promise<T> =>
     requestServer({
-      ...common,
+      ...baseRequest,
       method: 'GET',
       path: `/v1/gate${path}`,
       schema,
@@ -93,13 +93,13 @@ export function createGateApi(baseUrl: string) {
     request: Pick<ServerRequest<T>, 'schema' | 'body' | 'bearer' | 'headers'>,
   ) =>
     requestServer({
-      ...common,
+      ...baseRequest,
       ...request,
-      headers: { ...common.headers, ...request.headers },
+      headers: { ...baseRequest.headers, ...request.headers },
       method: 'POST',
       path: `/v1/gate${path}`,
     })
-  const schema: z.ZodType<unknown> = z.unknown()
+  const anyData: z.ZodType<unknown> = z.unknown()
   return {
     baseUrl,
     services: () => get('/registry', z.array(entrySchema)),
@@ -112,17 +112,17 @@ export function createGateApi(baseUrl: string) {
       }),
     poll: ({ id, poll_token }: CreatedSession) => get(`/sessions/${id}`, pollSchema, poll_token),
     async cancel({ id }: CreatedSession): Promise<void> {
-      await post(`/sessions/${id}/cancel`, { schema })
+      await post(`/sessions/${id}/cancel`, { schema: anyData })
     },
     /** Sends the code that the consent page shows. */
     async claim({ id, poll_token: bearer }: CreatedSession, code: string): Promise<void> {
-      await post(`/sessions/${id}/claim`, { bearer, body: { code }, schema })
+      await post(`/sessions/${id}/claim`, { bearer, body: { code }, schema: anyData })
     },
     async acknowledge(
       { id, poll_token: bearer }: CreatedSession,
       ack_token: string,
     ): Promise<void> {
-      await post(`/sessions/${id}/ack`, { bearer, body: { ack_token }, schema })
+      await post(`/sessions/${id}/ack`, { bearer, body: { ack_token }, schema: anyData })
     },
     createLogin: (serviceId: string, bearer: string) =>
       post('/login-sessions', { bearer, body: { service_id: serviceId }, schema: loginSchema }),
@@ -139,7 +139,7 @@ export function retryAfterMs(error: unknown, defaultMs: number): number | undefi
 
 const retryDelayMs = 1000
 
-/** Makes an idempotent request, with up to three attempts. */
+/** Sends an idempotent request up to three times. Throws the last error. */
 export async function withRetries<T>(request: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -16,7 +16,7 @@ export interface Approval {
   session: CreatedSession
   gateAccountId: string
   accountName: string
-  /** Paths of the env file and the files beside it; empty if the variables were printed. */
+  /** The env file first, then the files next to it. Empty if the variables were printed. */
   stored: StoredFile[]
   skipped: Outputs['skipped']
   missing: string[]
@@ -28,14 +28,14 @@ export interface Approval {
 export interface SignupReport {
   consentRequired(request: ConsentRequest): Promise<void>
   waiting(state: Omit<PendingDecision, 'kind' | 'ms'> & { remainingMs: number }): void
-  /** Asks for the code of the consent page, to be typed or written to the file. */
+  /** Asks the person to type the code from the consent page, or write it to the file. */
   claimRequired(codeFile: string): void
   warning(message: string): void
   approved(approval: Approval): void
 }
 
 /** Prints one line of `--json` output. */
-export function printEvent(event: string, members: object = {}): void {
+export function printJsonEvent(event: string, members: object = {}): void {
   console.log(JSON.stringify({ event, ...members }))
 }
 
@@ -43,11 +43,12 @@ export function printEvent(event: string, members: object = {}): void {
 export function printConsent(
   serviceId: string,
   session: LoginSession,
-  about: { account_name?: string } = {},
+  account: { account_name?: string } = {},
 ): void {
   const { id, consent_url, confirmation_code, expires_at } = session
   const ids = { service_id: serviceId, gate_session_id: id }
-  printEvent('consent_required', { ...ids, ...about, consent_url, confirmation_code, expires_at })
+  const members = { ...ids, ...account, consent_url, confirmation_code, expires_at }
+  printJsonEvent('consent_required', members)
 }
 
 export function jsonReport(): SignupReport {
@@ -56,12 +57,12 @@ export function jsonReport(): SignupReport {
     consentRequired: async ({ service, session, accountName }) =>
       printConsent(service.id, session, { account_name: accountName }),
     waiting({ inProgress }) {
-      if (inProgress && !isInProgress) printEvent('in_progress')
+      if (inProgress && !isInProgress) printJsonEvent('in_progress')
       isInProgress ||= inProgress
     },
-    claimRequired: (codeFile) => printEvent('claim_required', { code_file: codeFile }),
-    warning: (message) => printEvent('warning', { message }),
-    approved: (approval) => printEvent('approved', approvalJson(approval)),
+    claimRequired: (codeFile) => printJsonEvent('claim_required', { code_file: codeFile }),
+    warning: (message) => printJsonEvent('warning', { message }),
+    approved: (approval) => printJsonEvent('approved', approvalJson(approval)),
   }
 }
 
@@ -121,13 +122,13 @@ export function textReport({
 
 function consentText({ service, session, accountName }: ConsentRequest): string {
   const { name, id, website, description, branding, verified_domain } = service
-  const standing = branding.verified
+  const verification = branding.verified
     ? 'verified'
     : verified_domain
       ? `${verified_domain} verified`
       : 'not verified'
   return [
-    `${name} (${id}), ${standing}, ${website}`,
+    `${name} (${id}), ${verification}, ${website}`,
     "In the service's own words:",
     ...[description, branding.ascii_art ?? '']
       .flatMap((text) => (text ? text.split('\n') : []))

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { onStopSignals } from '../lifetime.ts'
+import { commandLine } from '../command-line.ts'
+import { onStopSignals } from '../stop-signals.ts'
 import { tableOf } from '../tables.ts'
-import { commandLine } from '../typed.ts'
 import { createClaimCodes } from './claim-codes.ts'
 import type { StopSignals } from './decision.ts'
 import { reportSignupFailure, SignupFailed } from './failure.ts'
@@ -57,11 +57,11 @@ async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Pr
     envFile: stdout ? undefined : (flags.envFile ?? defaultEnvFile(serviceId)),
   }
   const codes = createClaimCodes({ input: process.stdin, file: flags.codeFile })
-  const parts = { api, report, codes, print, sleep, now: Date.now, ...createStopSignals(flags) }
-  await signUp(options, parts).finally(codes.close)
+  const deps = { api, report, codes, print, sleep, now: Date.now, ...createStopSignals(flags) }
+  await signUp(options, deps).finally(codes.close)
 }
 
-// Options to repeat in the suggested command line.
+// Returns the options to repeat in a suggested command line.
 function repeatedOptions({
   baseUrl: url,
   envFile,
@@ -108,7 +108,7 @@ function registryTable(services: RegistryEntry[]): string {
 const abandonedMessage =
   'Stopped. If a person already approved, the service may still create the account, but its credentials are lost.'
 
-/** Returns signals that Ctrl-C or the timeout (in seconds) aborts. A second Ctrl-C prints a failure and exits at once. */
+/** Returns signals that Ctrl-C or the timeout (in seconds) aborts. A second Ctrl-C prints a failure and exits. */
 function createStopSignals({ timeout, json }: { timeout?: number; json: boolean }): StopSignals {
   const [stop, timeUp] = [new AbortController(), new AbortController()]
   onStopSignals(

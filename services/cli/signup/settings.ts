@@ -8,7 +8,7 @@ import { readCredentials } from '../credentials.ts'
 
 const run = promisify(execFile)
 
-// Vite, Next.js and others load .env.<mode> automatically, in preference to .env.
+// Modes for which Vite, Next.js and others load .env.<mode> automatically.
 const modes = /^(?:local|dev|development|test|ci|staging|preview|prod|production)$/
 
 export function defaultEnvFile(serviceId: string): string {
@@ -39,32 +39,33 @@ export async function defaultAccountName(): Promise<string> {
   return characterCount(name) <= maxNameLength ? name : [...name].slice(0, maxNameLength).join('')
 }
 
-export function metadata(
+export function keyValue(
   text: string,
-  before: Record<string, string> = {},
+  previous: Record<string, string> = {},
 ): Record<string, string> {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('It must be key=value.')
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+  const separator = text.indexOf('=')
+  if (separator < 1) throw new InvalidArgumentError('It must be key=value.')
+  return { ...previous, [text.slice(0, separator)]: text.slice(separator + 1) }
 }
 
-export function serviceId({
+/** Returns a parser of service ids. Its errors name the argument or option by `label`. */
+export function serviceIdArgument({
   command,
-  of,
+  label,
 }: {
   command: Command
-  of: string
+  label: string
 }): (text: string) => string {
   return (text) => {
     if (/^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)) return text
     return command.error(
-      `error: ${of}: '${text}' is not a service id. An id has 3 to 32 lowercase letters, digits, - and _, and starts and ` +
+      `error: ${label}: '${text}' is not a service id. An id has 3 to 32 lowercase letters, digits, - and _, and starts and ` +
         'ends with a letter or digit, such as demo-service.',
     )
   }
 }
 
-export const seconds = numericArgument(
+export const secondsArgument = numericArgument(
   /^[1-9]\d{0,4}$/,
   'It must be a whole number of seconds from 1 to 99999.',
 )

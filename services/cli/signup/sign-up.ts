@@ -7,8 +7,8 @@ import {
   openEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
+import { commandLine } from '../command-line.ts'
 import { printable } from '../tables.ts'
-import { commandLine } from '../typed.ts'
 import type { ClaimCodes } from './claim-codes.ts'
 import { awaitDecision, type SignupOutcome, type StopSignals } from './decision.ts'
 import { findCommittable, readValues, requireNewFile } from './env-file.ts'
@@ -16,14 +16,14 @@ import { failureOf, SignupFailed } from './failure.ts'
 import { type CreatedSession, type GateApi, type RegistryEntry, withRetries } from './gate-api.ts'
 import { openPage, type PageFlags, printConsent, type SignupReport } from './report.ts'
 import {
-  acceptedOutputs,
   agentTokenVariable,
   type Outputs,
-  printedText,
+  stdoutText,
+  storableOutputs,
   storeValues,
 } from './store.ts'
 
-export interface SignupParts extends StopSignals {
+export interface SignupDeps extends StopSignals {
   api: GateApi
   report: SignupReport
   codes: ClaimCodes
@@ -43,16 +43,16 @@ interface SignupOptions {
 
 /**
  * Requests an account, waits for a person's decision, and writes the delivered credentials to a new env file. Throws
- * SignupFailed, the errors of requestServer, or an error that says why the file cannot be written.
+ * SignupFailed, an error of requestServer, or an error that says why the file cannot be written.
  */
 export async function signUp(
   { serviceId, accountName, metadata, envFile }: SignupOptions,
-  parts: SignupParts,
+  deps: SignupDeps,
 ): Promise<void> {
-  const { api, report } = parts
+  const { api, report } = deps
   const service = await requireService(api, serviceId)
   const announced = announcedNames(service)
-  const owner = { serviceId, prefix: service.env_prefix }
+  const deliveringService = { serviceId, prefix: service.env_prefix }
   if (envFile !== undefined) await requireWritable(envFile)
   const { privateKey, delivery } = generateDeliveryKeys()
   const idempotencyKey = randomBytes(16).toString('hex')
@@ -60,19 +60,19 @@ export async function signUp(
     api.createSession({ serviceId, accountName, metadata, delivery, idempotencyKey }),
   )
   await report.consentRequired({ service, session, accountName })
-  const approved = await waitForApproval(session, parts)
+  const approved = await waitForApproval(session, deps)
   const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
   const { integrator, gate } = approved.delivery_bundle
   const [fromService, fromGate] = [open(integrator), open(gate)]
-  const outputs = acceptedOutputs({ ...owner, integrator: fromService, gate: fromGate })
+  const outputs = storableOutputs({ ...deliveringService, integrator: fromService, gate: fromGate })
   const { values, skipped } = outputs
   const accepted = new Set(approved.accepted_env_vars)
-  const received = { ...owner, gateSessionId: session.id, values, announced, accepted }
+  const received = { ...deliveringService, gateSessionId: session.id, values, announced, accepted }
   const stored =
     envFile === undefined
       ? []
       : await storeValues(envFile, received).catch((error) => throwNotWritten(envFile, error))
-  if (envFile === undefined) await parts.print(printedText(received))
+  if (envFile === undefined) await deps.print(stdoutText(received))
   const missing = missingNames(announced, outputs)
   if (missing.length > 0)
     report.warning(`Not delivered, although ${serviceId} announced it: ${missing.join(', ')}.`)
@@ -119,7 +119,7 @@ function missingNames(announced: ReadonlySet<string>, { values, skipped }: Outpu
 
 async function waitForApproval(
   session: CreatedSession,
-  { api, report, codes, sleep, now, ...stopSignals }: SignupParts,
+  { api, report, codes, sleep, now, ...stopSignals }: SignupDeps,
 ) {
   const endsAt = Date.parse(session.expires_at)
   const outcome: SignupOutcome = await awaitDecision(
@@ -128,7 +128,7 @@ async function waitForApproval(
       cancel: () => api.cancel(session),
       claim: createClaim({ api, report, codes }, session),
       onWaiting: (waiting) => report.waiting({ ...waiting, remainingMs: endsAt - now() }),
-      onTooLate: () => report.warning(tooLate),
+      onTooLateToCancel: () => report.warning(tooLateMessage),
       sleep,
       now,
     },
@@ -138,9 +138,10 @@ async function waitForApproval(
   throw failureOf(outcome)
 }
 
-// A wrong code only prints a warning: after the last attempt the server rejects the signup.
+// Returns a function that sends the next code, if there is one. A wrong code only prints a warning, because the server
+// counts the attempts and rejects the signup after the last one.
 function createClaim(
-  { api, report, codes }: Pick<SignupParts, 'api' | 'report' | 'codes'>,
+  { api, report, codes }: Pick<SignupDeps, 'api' | 'report' | 'codes'>,
   session: CreatedSession,
 ): () => Promise<void> {
   let isOpen = false
@@ -156,18 +157,18 @@ function createClaim(
   }
 }
 
-const tooLate =
+const tooLateMessage =
   'The signup is already approved and can no longer be canceled. Only this process can decrypt the credentials, so it ' +
   'keeps waiting for them; press Ctrl-C again to give them up.'
 
-// The credentials are lost, because only this process can decrypt the delivery and it exits now.
+// Only this process can decrypt the delivery, so the credentials are lost when it exits.
 function throwNotWritten(envFile: string, error: unknown): never {
-  const why = `Cannot write ${envFile}: ${errorMessage(error)}`
-  throw new SignupFailed('not_written', `${why}. The credentials are lost; sign up again.`)
+  const problem = `Cannot write ${envFile}: ${errorMessage(error)}`
+  throw new SignupFailed('not_written', `${problem}. The credentials are lost; sign up again.`)
 }
 
-// Returns true if the server has recorded the receipt. `gate.delivery_consumed` means that the response to an earlier
-// attempt was lost.
+// Returns true if the server has recorded the receipt. `gate.delivery_consumed` means that an earlier attempt succeeded,
+// but its response was lost.
 async function acknowledge(
   api: GateApi,
   { session, ackToken }: { session: CreatedSession; ackToken: string | undefined },
@@ -191,13 +192,13 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
   const service = await requireService(api, serviceId)
   if (!service.dashboard_login_url)
     throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
-  const { token, name, place } = await findAgentToken(options)
+  const { token, name, source } = await findAgentToken(options)
   const session = await api.createLogin(serviceId, token)
   if (options.json) return printConsent(serviceId, session)
   const { consent_url, confirmation_code } = session
   const isOpen = await openPage(consent_url, options)
   const lines = [
-    `Logging in to ${service.name} (${serviceId}) with ${name} from ${place}.`,
+    `Logging in to ${service.name} (${serviceId}) with ${name} from ${source}.`,
     isOpen ? 'Opened in your browser:' : 'Open this page in a browser:',
     '',
     `  ${consent_url}`,
@@ -211,10 +212,10 @@ async function findAgentToken({ serviceId, envFile, signupCommand }: LoginOption
   const values = await readValues(envFile)
   const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]
   const candidates = [
-    ...names.map((name) => ({ name, place: envFile, token: values.get(name) })),
-    ...names.map((name) => ({ name, place: 'the environment', token: process.env[name] })),
+    ...names.map((name) => ({ name, source: envFile, token: values.get(name) })),
+    ...names.map((name) => ({ name, source: 'the environment', token: process.env[name] })),
   ]
-  for (const { token, ...where } of candidates) if (token) return { token, ...where }
+  for (const { token, ...origin } of candidates) if (token) return { token, ...origin }
   throw new Error(
     `${names[0]} is not in ${envFile} or the environment: choose the file with --env-file, or sign up first: ${signupCommand}`,
   )

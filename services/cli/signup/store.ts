@@ -6,28 +6,28 @@ import {
   isEnvName,
   isUnderPrefix,
 } from '../../../infra/wire/gate.ts'
-import { envText, quoteEnvValue, type Values, writeNewFile } from './env-file.ts'
+import { type EnvValues, envText, quoteEnvValue, writeNewFile } from './env-file.ts'
 
-type Reason = 'not_accepted' | 'unannounced' | 'unquotable'
+type SeparateFileReason = 'not_accepted' | 'unannounced' | 'unquotable'
 
 export interface StoredFile {
   file: string
   names: string[]
-  /** Reason why the variables are not in the env file. */
-  reason?: Reason
+  /** Set if the variables could not go into the env file. */
+  reason?: SeparateFileReason
 }
 
 /** Service whose variables are stored. */
-export interface Owner {
+export interface DeliveringService {
   serviceId: string
-  /** Verified prefix of its variable names. */
+  /** Prefix of variable names that the service is verified to own. */
   prefix: string | undefined
 }
 
-/** Variables that a service delivered, and the rules for storing them. */
-export interface Delivery extends Owner {
+/** Variables that a service delivered, and which of them may go into the env file. */
+export interface Delivery extends DeliveringService {
   gateSessionId: string
-  values: Values
+  values: EnvValues
   announced: ReadonlySet<string>
   /** Names that the approving person accepts in the env file. */
   accepted: ReadonlySet<string>
@@ -61,7 +61,7 @@ export async function storeValues(envFile: string, delivery: Delivery): Promise<
 }
 
 /** Returns the text of the env file, with all other variables as comments in JSON. */
-export function printedText(delivery: Delivery): string {
+export function stdoutText(delivery: Delivery): string {
   const { accepted, others, unquotable } = groupValues(delivery)
   const notes = [...others, ...unquotable].map(
     ([name, value]) =>
@@ -73,7 +73,7 @@ export function printedText(delivery: Delivery): string {
 const commentOf = ({ serviceId, gateSessionId }: Delivery) =>
   `Signed up for ${serviceId} (${gateSessionId})`
 
-function groupValues(delivery: Delivery): Record<'accepted' | 'others' | 'unquotable', Values> {
+function groupValues(delivery: Delivery): Record<'accepted' | 'others' | 'unquotable', EnvValues> {
   const entries = [...delivery.values]
   const quotable = entries.filter(([, value]) => quoteEnvValue(value) !== undefined)
   return {
@@ -87,7 +87,7 @@ function groupValues(delivery: Delivery): Record<'accepted' | 'others' | 'unquot
 function reasonOf(
   name: string,
   { announced, accepted, prefix, serviceId }: Delivery,
-): Reason | undefined {
+): SeparateFileReason | undefined {
   if (!announced.has(name)) return 'unannounced'
   const isAccepted =
     accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(serviceId)
@@ -95,31 +95,31 @@ function reasonOf(
 }
 
 export interface Outputs {
-  values: Values
+  values: EnvValues
   skipped: { name: string; reason: string }[]
 }
 
 /**
- * Returns the variable name for the agent token. Gets a leading underscore if the delivered name starts with a digit: a
- * shell would reject the line and print it, with the token.
+ * Returns the variable name for the agent token, with a leading underscore if it would start with a digit: a shell would
+ * reject such a line and print it, with the token.
  */
 export const agentTokenVariable = (serviceId: string): string =>
   agentTokenEnvName(serviceId).replace(/^(?=\d)/, '_')
 
 /**
- * Returns the variables that are safe to store. Skips names that could take over the machine, and names of Gate's that
- * the service must not set.
+ * Returns the variables that are safe to store. Skips names that can change how programs run, and names that are reserved
+ * for Gate.
  */
-export function acceptedOutputs({
+export function storableOutputs({
   integrator,
   gate,
-  ...owner
-}: Owner & Record<'integrator' | 'gate', DeliveryPayload>): Outputs {
-  const { serviceId } = owner
+  ...service
+}: DeliveringService & Record<'integrator' | 'gate', DeliveryPayload>): Outputs {
+  const { serviceId } = service
   const deliveredName = agentTokenEnvName(serviceId)
   const storedName = agentTokenVariable(serviceId)
   const variables = [
-    ...checkOutputs(integrator, (name) => integratorProblem(name, owner)),
+    ...checkOutputs(integrator, (name) => integratorProblem(name, service)),
     ...checkOutputs(gate, (name) => (name === deliveredName ? undefined : 'not_of_gate')),
   ]
   const accepted = variables.flatMap(({ name, value, reason }): [string, string][] =>
@@ -131,11 +131,11 @@ export function acceptedOutputs({
   }
 }
 
-function checkOutputs({ outputs }: DeliveryPayload, problem: (name: string) => string | undefined) {
-  return Object.entries(outputs).map(([name, value]) => ({ name, value, reason: problem(name) }))
+function checkOutputs({ outputs }: DeliveryPayload, check: (name: string) => string | undefined) {
+  return Object.entries(outputs).map(([name, value]) => ({ name, value, reason: check(name) }))
 }
 
-function integratorProblem(name: string, owner: Owner): string | undefined {
+function integratorProblem(name: string, service: DeliveringService): string | undefined {
   if (!isEnvName(name) || name === '__proto__') return 'not_a_variable_name'
-  return envNameProblem(name, owner)
+  return envNameProblem(name, service)
 }

@@ -2,7 +2,7 @@ import type { EnvironmentKeys } from '../credentials.ts'
 import { type Client, clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 
-/** Publishable keys by client; each key works for one client only. */
+/** Publishable keys by client. Each key works for a single client. */
 export type ClientKeys = Partial<Record<Client, string | undefined>>
 
 export interface KeyFlags {
@@ -13,14 +13,14 @@ export interface KeyFlags {
 
 const flagNames = { web: '--publishable-key', ios: '--ios-key', android: '--android-key' }
 
-export function storedKeys(keys: EnvironmentKeys): ClientKeys {
+export function clientKeysOf(keys: EnvironmentKeys): ClientKeys {
   const { publishable_key: web, ios_publishable_key: ios, android_publishable_key: android } = keys
   return { web, ios, android }
 }
 
 /**
- * Returns the key and weight of each client. Clients without a key get weight 0, unless --clients names them: then it
- * throws. Keys from flags may belong to another organization, so they are never combined with stored keys.
+ * Returns the key and weight of each client. A client without a key gets weight 0 by default, but throws if --clients names
+ * it. Keys from flags may belong to another organization, so they are never combined with stored keys.
  */
 export function chooseClients({
   flags,
@@ -37,7 +37,7 @@ export function chooseClients({
     android: flags.androidKey,
   }
   const hasFlagKeys = clientNames.some((client) => flagKeys[client])
-  const keys = hasFlagKeys || !stored ? flagKeys : storedKeys(stored)
+  const keys = hasFlagKeys || !stored ? flagKeys : clientKeysOf(stored)
   const missing = clientNames.filter((client) => weights[client] > 0 && !keys[client])
   const [first] = missing
   if (!first) return { keys, weights }

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
-import { baseUrl, numericArgument, wordOf } from '../arguments.ts'
+import { baseUrl, choice, numericArgument } from '../arguments.ts'
 import { clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import type { SimulateFlags } from './run.ts'
@@ -33,7 +33,7 @@ export function defineSimulate(command: Command): void {
     .option(
       '--environment <name>',
       'keys to use from credentials.json: live or test',
-      wordOf<Environment>('live', 'test'),
+      choice<Environment>('live', 'test'),
       'live',
     )
     .option('--sessions <n>', 'number of sessions', positive, 100)

@@ -9,8 +9,8 @@ export interface HttpResponse {
 export type HttpClient = ReturnType<typeof createHttpClient>
 
 /**
- * Creates an HTTP client with persistent connections. It uses undici's `request` because the global fetch takes twice
- * the CPU time, and the generator shares the machine with the server that it measures.
+ * Creates an HTTP client with persistent connections. Uses undici's `request`, because the global fetch takes twice the CPU
+ * time, and the simulation often runs on the same machine as the server that it measures.
  */
 export function createHttpClient({ connections }: { connections: number }) {
   const agent = new Agent({ connections, headersTimeout: 30_000, bodyTimeout: 30_000 })

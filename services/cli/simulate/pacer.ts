@@ -8,9 +8,9 @@ export interface PacerTime {
 export interface Waits {
   /** Responses with status 429. */
   denied: number
-  /** Responses with status 503 and a Retry-After: the server was briefly overloaded. */
+  /** Responses with status 503 and a Retry-After, which an overloaded server sends. */
   overloaded: number
-  /** Requests delayed until the bucket had a unit for them. */
+  /** Requests delayed until the rate limit allowed them. */
   held: number
   waitedMs: number
 }
@@ -18,13 +18,13 @@ export interface Waits {
 export type Pacer = ReturnType<typeof createPacer>
 
 const windowMs = 60_000
-// Share of the bucket left to other clients with the same key.
+// Share of the limit left to other clients with the same key.
 const reserve = 0.01
 
 /**
  * Creates a client-side rate limiter: it keeps requests below the limit in the server's X-RateLimit-* headers and pauses
- * after a 429 for its Retry-After. Denied requests cost units too, so a client that retries at once starves itself. The
- * first request is therefore sent alone, to learn the limit, and once few units are left each request waits for a refill.
+ * after a 429 for its Retry-After. The first request is sent alone, to learn the limit. Once few units are left, each
+ * request waits for a refill, because the server charges denied requests too.
  */
 export function createPacer(
   { now, wait }: PacerTime = { now: () => performance.now(), wait: delay },
@@ -63,7 +63,7 @@ export function createPacer(
   }
 
   return {
-    /** Resolves when a request may be sent; call `onResponse` or `onFailure` once it has ended. */
+    /** Resolves when a request may be sent. Call `onResponse` or `onFailure` when it has ended. */
     waitForTurn(): Promise<void> {
       queue = queue.then(admit)
       return queue
@@ -88,7 +88,7 @@ export function createPacer(
       pauseFor((Number(headers.get('retry-after')) || 1) * 1000)
     },
     onFailure: end,
-    /** Waits for the Retry-After of a 503. Other requests go on: a server that sheds new sessions still serves open ones. */
+    /** Waits for the Retry-After of a 503. Others continue: a server that rejects new sessions serves open ones. */
     waitForRecovery(retryAfterSeconds: number): Promise<unknown> {
       waits.overloaded++
       return wait(retryAfterSeconds * 1000)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { parsedJson } from '../../../infra/text.ts'
+import { parseJsonOrUndefined } from '../../../infra/text.ts'
 import { errorMessage, systemCode } from '../../../infra/thrown.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
@@ -18,9 +18,9 @@ export interface Acknowledgement {
 }
 
 export interface Recording {
-  /** Milliseconds of each successful request. */
+  /** Duration of each successful request, in milliseconds. */
   durations: Record<MeasuredEndpoint, number[]>
-  /** By endpoint and code: failed requests and, as endpoint `session`, responses that the client rejected. */
+  /** Number of errors by endpoint and code. The endpoint `session` counts responses that the client rejected. */
   errors: Map<string, number>
   onAcknowledged: ((acknowledgement: Acknowledgement) => void) | undefined
 }
@@ -42,35 +42,35 @@ export function countError(
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
 
-/** The recording that requests are counted in, and the rate limiter they share. */
+/** Recording and rate limiter that requests share. */
 export interface PacedRecording {
   recording: Recording
   pacer: Pacer
 }
 
-const maxTries = 50
+const maxAttempts = 50
 
 /**
- * Sends one request when the pacer allows it, and records its duration or error code. Retries the same bytes after a 429
- * or a 503 with Retry-After, which are not counted as errors: the server has accepted nothing.
+ * Sends a request when the pacer allows it, and records its duration or error code. After a 429, or a 503 with Retry-After,
+ * retries with the same bytes instead of counting an error.
  */
 export async function sendRecorded(
   { recording, pacer, endpoint }: PacedRecording & { endpoint: MeasuredEndpoint },
   send: () => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     const { response, ms } = await sendPaced(pacer, send).catch((error) => {
       countError(recording, endpoint, systemCode(error) ?? errorMessage(error))
       throw error
     })
-    if (tries < maxTries && (await waitForRetry(response, pacer))) continue
+    if (attempt < maxAttempts && (await waitForRetry(response, pacer))) continue
     if (response.status >= 300) countError(recording, endpoint, errorCode(response))
     else recording.durations[endpoint].push(ms)
     return response
   }
 }
 
-// Returns true if the request must be retried, after the Retry-After of a 503. The pacer delays the retry after a 429.
+// Waits for the Retry-After of a 503, and returns true if the request should be retried. The pacer waits after a 429.
 async function waitForRetry({ status, headers }: HttpResponse, pacer: Pacer): Promise<boolean> {
   const seconds = Number(headers.get('retry-after'))
   const isOverloaded = status === 503 && seconds > 0
@@ -91,6 +91,7 @@ async function sendPaced(pacer: Pacer, send: () => Promise<HttpResponse>) {
   }
 }
 
+/** Returns a `fetch` for the collect client that sends requests with sendRecorded. */
 export function recordingFetch(
   { http, recording, pacer }: PacedRecording & { http: HttpClient },
   clientHeaders: Record<string, string>,
@@ -138,15 +139,18 @@ const errorSchema = z.object({ error: z.object({ code: z.string() }) })
 
 // Falls back to the status if the response is not from Tidegate, as behind a proxy.
 function errorCode({ status, body }: HttpResponse): string {
-  return errorSchema.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
+  return (
+    errorSchema.safeParse(parseJsonOrUndefined(body.toString())).data?.error.code ??
+    `http_${status}`
+  )
 }
 
 export type LatencySummary = ReturnType<typeof summarize>
 
-/** Returns percentiles by nearest rank, so each is a measured value; all are 0 if there are no measurements. */
+/** Returns percentiles by nearest rank, so that each is a measured value. All are 0 without measurements. */
 export function summarize(durations: readonly number[]) {
   const sorted = durations.toSorted((a, b) => a - b)
-  const at = (share: number) =>
+  const rank = (share: number) =>
     Math.round((sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0) * 100) / 100
-  return { count: sorted.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) }
+  return { count: sorted.length, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99), max: rank(1) }
 }

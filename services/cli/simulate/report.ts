@@ -12,7 +12,7 @@ import type { Verification } from './verify.ts'
 export interface SimulationReport {
   seed: string
   baseUrl: string
-  /** True if the sessions carried proofs made with the simulation key in DATA_DIR. */
+  /** True if the sessions had proofs made with the simulation key in DATA_DIR. */
   hasKey: boolean
   completed: number
   failed: number
@@ -147,11 +147,11 @@ function proofLines({ hasKey, verification }: SimulationReport): string[] {
     return ['The sessions carried proofs made with the simulation key in DATA_DIR.']
   if (hasKey && verification?.proven)
     return ['The sessions proved with the simulation key in DATA_DIR that they are simulated.']
-  const why = hasKey
+  const reason = hasKey
     ? 'The simulation key in DATA_DIR belongs to another server'
     : 'DATA_DIR has no simulation key (only tidegate dev creates one)'
   return [
-    `${why}, so no session can be scored as human: at best it is inconclusive, like that of any script.`,
+    `${reason}, so no session can be scored as human: at best it is inconclusive, like that of any script.`,
     'This run does not measure bot detection.',
   ]
 }

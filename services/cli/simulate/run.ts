@@ -38,11 +38,11 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
   const bar = flags.json ? undefined : progressBar(options.sessions)
   const interruption = new AbortController()
   process.once('SIGINT', () => interruption.abort())
-  // A JSON line for each acknowledged body: each of them must be in the log, even after a crash of the server.
+  // Each acknowledged body must be in the log, even if the server crashes afterwards.
   const acks = flags.acks ? createWriteStream(flags.acks) : undefined
   const report = await simulate({
     ...options,
-    onProgress: (done) => bar?.reach(done),
+    onProgress: (done) => bar?.set(done),
     onAcknowledged: acks && ((body) => acks.write(`${JSON.stringify(body)}\n`)),
     signal: interruption.signal,
   }).finally(() => bar?.end())
@@ -72,7 +72,7 @@ function toOptions(
     baseUrl,
     publishableKeys: keys,
     simulationKey: readSimulationKey(dataDirectory()),
-    verifyWith: flags.verify
+    readbackKey: flags.verify
       ? requireValue(flags.secretKey ?? stored?.secret_key, '--secret-key')
       : undefined,
     sessions,

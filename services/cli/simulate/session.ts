@@ -16,12 +16,12 @@ export interface SessionTarget extends PacedRecording {
   createAnswers: CreateAnswers
 }
 
-/** Returns a session's answers to the challenges of its document, as a browser with this user agent. */
+/** Returns the answers of a browser with this user agent to the challenges of its document. */
 export type CreateAnswers = (userAgent: string, opened: OpenedSession) => ProofAnswers
 
 /**
- * Sends all requests of one session. `continuity` is the token from the visitor's previous session; the result has the
- * new one.
+ * Sends all requests of a session. `continuity` is the token from the visitor's previous session. The result has the token
+ * for the next one.
  */
 export async function sendSession(plan: SessionPlan, target: SessionTarget, continuity?: string) {
   const publishableKey = target.publishableKeys[plan.client]

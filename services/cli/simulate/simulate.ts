@@ -15,9 +15,9 @@ export interface SimulationOptions {
   baseUrl: string
   /** Keys of each client in the mix, all of one organization. */
   publishableKeys: ClientKeys
-  /** Without the key of this server, no session is scored as human. */
+  /** Key of the server. Without it, no session is scored as human. */
   simulationKey?: SimulationKey | undefined
-  /** For measurements that need the answers of real browsers. Default: the proof made with `simulationKey`, if set. */
+  /** Answers of the sessions to challenges. Default: a proof made with `simulationKey`, if set. */
   createAnswers?: CreateAnswers
   sessions: number
   concurrency: number
@@ -25,7 +25,7 @@ export interface SimulationOptions {
   seed: string
   mix?: TrafficMix
   /** Secret key to read every session back with at the end. Default: sessions are not read back. */
-  verifyWith?: string | undefined
+  readbackKey?: string | undefined
   onAcknowledged?: ((acknowledgement: Acknowledgement) => void) | undefined
   onProgress?: (finished: number) => void
   signal?: AbortSignal
@@ -43,15 +43,15 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
   const secret = createPacer(options.pacerTime)
-  const shared = { baseUrl, http, recording }
+  const context = { baseUrl, http, recording }
   try {
     const start = performance.now()
-    const target = { ...shared, publishableKeys, pacer: publishable, createAnswers }
+    const target = { ...context, publishableKeys, pacer: publishable, createAnswers }
     const { sessions, ...counts } = await sendAll(target, options)
     const durationMs = performance.now() - start
-    const verifyOptions = { ...shared, pacer: secret, concurrency }
-    const verification = options.verifyWith
-      ? await verifySessions(sessions, { ...verifyOptions, secretKey: options.verifyWith })
+    const verifyOptions = { ...context, pacer: secret, concurrency }
+    const verification = options.readbackKey
+      ? await verifySessions(sessions, { ...verifyOptions, secretKey: options.readbackKey })
       : null
     return createReport({
       seed,
@@ -79,7 +79,7 @@ async function sendAll(target: SessionTarget, options: SimulationOptions) {
   const indexes = Array(options.sessions).keys()
   const start = performance.now()
 
-  async function sendOne(index: number): Promise<void> {
+  async function sendNextSession(index: number): Promise<void> {
     const plan = planSession(seed, index, mix)
     const previous = continuityTokens.get(plan.visitor)
     const { sessionId, continuity } = await sendSession(plan, target, previous)
@@ -88,12 +88,12 @@ async function sendAll(target: SessionTarget, options: SimulationOptions) {
     sent.sessions.push({ sessionId, actor: plan.actor })
   }
 
-  async function work(): Promise<void> {
+  async function runWorker(): Promise<void> {
     for (const index of indexes) {
-      // Scheduled from the start of the run, so that slow responses don't lower the rate later.
+      // Relative to the start of the run, so that slow responses don't lower the rate.
       if (rate) await delayUntil(start + (index * 1000) / rate, signal)
       if (signal?.aborted) return
-      await sendOne(index).catch((error) => {
+      await sendNextSession(index).catch((error) => {
         sent.failed++
         countRejection(target.recording, error)
       })
@@ -101,7 +101,7 @@ async function sendAll(target: SessionTarget, options: SimulationOptions) {
     }
   }
 
-  await Promise.all(Array.from({ length: options.concurrency }, work))
+  await Promise.all(Array.from({ length: options.concurrency }, runWorker))
   return sent
 }
 

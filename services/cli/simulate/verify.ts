@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { parsedJson } from '../../../infra/text.ts'
-import type { Driver } from './generate/bots.ts'
+import { parseJsonOrUndefined } from '../../../infra/text.ts'
+import type { SimulatedActor } from './generate/bots.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
 import { countError, type PacedRecording, sendRecorded } from './recorder.ts'
 
 export interface SentSession {
   sessionId: string
-  actor: Driver
+  actor: SimulatedActor
 }
 
 export interface Verification {
@@ -25,7 +25,7 @@ export interface VerifyOptions extends PacedRecording {
   concurrency: number
 }
 
-const detail = z.object({
+const detailSchema = z.object({
   data: z.object({
     id: z.string(),
     decision: z.object({ automation_status: z.string(), decision_status: z.string() }),
@@ -33,27 +33,27 @@ const detail = z.object({
   }),
 })
 
-/** Reads every session back over REST. The server acknowledged a hand-off of each, so each must have a final decision. */
+/** Reads every session back over REST. Each must have a final decision, because the server acknowledged its hand-off. */
 export async function verifySessions(
   sessions: SentSession[],
   options: VerifyOptions,
 ): Promise<Verification> {
   const verification: Verification = { readable: 0, unreadable: [], verdicts: {}, proven: 0 }
   const queue = sessions.values()
-  const work = async () => {
-    for (const session of queue) await verifyOne(session, options, verification)
+  const runWorker = async () => {
+    for (const session of queue) await verifySession(session, options, verification)
   }
-  await Promise.all(Array.from({ length: options.concurrency }, work))
+  await Promise.all(Array.from({ length: options.concurrency }, runWorker))
   return verification
 }
 
-async function verifyOne(
+async function verifySession(
   session: SentSession,
   options: VerifyOptions,
   verification: Verification,
 ): Promise<void> {
   const { recording } = options
-  const verdict = verdictOf(session, await read(session, options))
+  const verdict = verdictOf(session, await readSession(session, options))
   if (!verdict) {
     verification.unreadable.push(session.sessionId)
     countError(recording, 'readback', 'not_readable')
@@ -62,7 +62,7 @@ async function verifyOne(
   const { status, isProven } = verdict
   verification.readable++
   if (isProven) verification.proven++
-  // A server that scores a script without a proof as human would do so for any script.
+  // If the server scores this script as human without a proof, it would do so for any script.
   else if (status === 'human') countError(recording, 'readback', 'human_without_proof')
   const counts = verification.verdicts[session.actor] ?? {}
   verification.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
@@ -71,13 +71,13 @@ async function verifyOne(
 // Returns undefined unless the response is this session with a final decision.
 function verdictOf(session: SentSession, response: HttpResponse | undefined) {
   if (response?.status !== 200) return undefined
-  const { data } = detail.safeParse(parsedJson(response.body.toString())).data ?? {}
+  const { data } = detailSchema.safeParse(parseJsonOrUndefined(response.body.toString())).data ?? {}
   if (data?.id !== session.sessionId || data.decision.decision_status !== 'final') return undefined
   const isProven = data.evidence?.sources.includes('simulated_answers') ?? false
   return { status: data.decision.automation_status, isProven }
 }
 
-function read(
+function readSession(
   { sessionId }: SentSession,
   { baseUrl, secretKey, http, recording, pacer }: VerifyOptions,
 ) {

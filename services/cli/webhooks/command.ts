@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { registerDeadLetters, registerRedeliver } from './deliveries.ts'
-import { registerListen } from './listen.ts'
-import { registerTrigger } from './trigger.ts'
+import { defineDeadLetters, defineRedeliver } from './deliveries.ts'
+import { defineListen } from './listen.ts'
+import { defineTrigger } from './trigger.ts'
 
 export function defineWebhooks(webhooks: Command): void {
-  registerListen(webhooks)
-  registerTrigger(webhooks)
-  registerRedeliver(webhooks)
-  registerDeadLetters(webhooks)
+  defineListen(webhooks)
+  defineTrigger(webhooks)
+  defineRedeliver(webhooks)
+  defineDeadLetters(webhooks)
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import {
-  deliveriesOf,
+  findDeliveriesByEvent,
   findEndpoints,
   listUndelivered,
 } from '../../../projections/webhooks/queries.ts'
@@ -10,28 +10,28 @@ import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webho
 import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
 import { deliveryJson } from '../../webhooks/events/schemas.ts'
-import { idOf, jsonFlag, listLimit } from '../arguments.ts'
+import { idArgument, jsonFlag, listLimit } from '../arguments.ts'
 import {
   asOperator,
   type CommandOutcome,
   notFound,
   type OperatorOptions,
-  operate,
   requireOrganization,
-} from '../operator/operate.ts'
+  runAndPrint,
+} from '../operator/run.ts'
 import { tableOf, timeText } from '../tables.ts'
 
-export function registerRedeliver(webhooks: Command): void {
+export function defineRedeliver(webhooks: Command): void {
   webhooks
     .command('redeliver')
     .description(
       'Redeliver an event to endpoints where it failed or was skipped, with the full retry schedule',
     )
-    .argument('<event>', 'event id (evt_...)', idOf('evt'))
+    .argument('<event>', 'event id (evt_...)', idArgument('evt'))
     .option(
       '--endpoint <id>',
       'only to this endpoint (we_...), even if it already received the event',
-      idOf('we'),
+      idArgument('we'),
     )
     .option(...jsonFlag)
     .action(
@@ -39,12 +39,12 @@ export function registerRedeliver(webhooks: Command): void {
         eventId: string,
         { endpoint: endpointId, ...options }: OperatorOptions & { endpoint?: string },
       ) =>
-        operate(options, async (core) => {
+        runAndPrint(options, async (core) => {
           const ids = await redeliver(asOperator(core, 'webhooks redeliver'), {
             eventId,
             endpointId,
           })
-          const deliveries = await deliveriesOf(core.pool, [eventId])
+          const deliveries = await findDeliveriesByEvent(core.pool, [eventId])
           return outcomeOf(deliveries.filter(({ id }) => ids.includes(id)))
         }),
     )
@@ -57,12 +57,12 @@ interface Flags extends OperatorOptions {
   redeliver: boolean
 }
 
-export function registerDeadLetters(webhooks: Command): void {
+export function defineDeadLetters(webhooks: Command): void {
   webhooks
     .command('dead-letters')
     .description('List failed deliveries of the last 30 days, newest failure first')
     .argument('[organization]', 'organization id or slug (default: all)')
-    .option('--endpoint <id>', 'only deliveries to this endpoint (we_...)', idOf('we'))
+    .option('--endpoint <id>', 'only deliveries to this endpoint (we_...)', idArgument('we'))
     .option(
       '--skipped',
       'list skipped deliveries instead: their endpoint or organization was not active',
@@ -76,7 +76,7 @@ export function registerDeadLetters(webhooks: Command): void {
     )
     .option(...jsonFlag)
     .action((organization: string | undefined, flags: Flags) =>
-      operate(flags, async (core) => {
+      runAndPrint(flags, async (core) => {
         const deliveries = await listDeadLetters(core, organization, flags)
         if (flags.redeliver) return redeliverAll(core, deliveries)
         return deliveries.length > 0 ? outcomeOf(deliveries) : { data: [], text: 'None.' }
@@ -101,15 +101,14 @@ async function listDeadLetters(
 }
 
 /**
- * Redelivers one at a time. A refused delivery, such as to a disabled endpoint, stays as it is and doesn't stop the
- * others; the outcome is printed, and the exit code is 1 so that scripts notice.
+ * Redelivers one at a time. Continues after a refused delivery, such as to a disabled endpoint, but sets exit code 1.
  */
 async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<CommandOutcome> {
   const data = []
   const deps = asOperator(core, 'webhooks dead-letters')
   for (const { id, event_id, endpoint_id } of deliveries) {
     const command = { eventId: event_id, endpointId: endpoint_id }
-    const refused = await redeliver(deps, command).then(() => null, refusalOf)
+    const refused = await redeliver(deps, command).then(() => null, refusalMessage)
     data.push({ delivery_id: id, event_id, endpoint_id, redelivered: refused === null, refused })
   }
   if (data.some(({ redelivered }) => !redelivered)) process.exitCode = 1
@@ -119,7 +118,8 @@ async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<Comm
   return { data, text: lines.join('\n') || 'None.' }
 }
 
-function refusalOf(error: unknown): string {
+// Returns the message of a client error. Rethrows all other errors.
+function refusalMessage(error: unknown): string {
   if (error instanceof ApiError && error.status < 500) return error.message
   throw error
 }

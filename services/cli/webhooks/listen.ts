@@ -1,14 +1,14 @@
 import { type Command, Option } from 'commander'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { type SubscribableType, subscribableTypes } from '../../../infra/wire/webhooks/events.ts'
-import { commaList, httpUrl, numericArgument, port, signingSecrets, wordOf } from '../arguments.ts'
+import { choice, commaList, httpUrl, numericArgument, port, signingSecrets } from '../arguments.ts'
 import { errorText } from '../failure.ts'
-import { runUntilSignal } from '../lifetime.ts'
-import { type LoopbackRequest, type LoopbackResponse, serveLoopback } from '../loopback-server.ts'
+import { type LoopbackRequest, type LoopbackResponse, startLoopback } from '../loopback-server.ts'
+import { runUntilSignal } from '../stop-signals.ts'
 import { printable } from '../tables.ts'
-import { disableEndpoint, ensureEndpoint } from './own-endpoint.ts'
-import { forward, inspect, inspectionText, isGenuine } from './receiver.ts'
-import { readTarget, type TargetFlags, withTarget } from './target.ts'
+import { disableEndpoint, ensureEndpoint } from './ensure-endpoint.ts'
+import { forwardDelivery, inspectDelivery, inspectionText, isGenuine } from './receiver.ts'
+import { addTargetOptions, readTarget, type TargetFlags } from './target.ts'
 
 interface Flags extends TargetFlags {
   port: number
@@ -20,8 +20,8 @@ interface Flags extends TargetFlags {
   json: boolean
 }
 
-export function registerListen(webhooks: Command): void {
-  const command = withTarget(webhooks.command('listen'))
+export function defineListen(webhooks: Command): void {
+  const command = addTargetOptions(webhooks.command('listen'))
   const forwardFlag = '--forward <url>'
   const secretFlag = '--secret <secret>'
   command
@@ -57,14 +57,14 @@ async function listen(flags: Flags, command: Command): Promise<void> {
 
 async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
   const secrets = [...(flags.secret ?? [])]
-  const server = await serveLoopback({ port: flags.port, handle: createReceiver(flags, secrets) })
+  const server = await startLoopback({ port: flags.port, handle: createReceiver(flags, secrets) })
   undo.defer(server.close)
   // With --json, standard output contains only deliveries.
   const print = flags.json ? console.error : console.log
   if (!flags.register) return print(`Listening on ${server.url}; press Ctrl-C to stop.`)
   const target = await readTarget(flags)
   const endpoint = { url: server.url, eventTypes: flags.eventTypes }
-  const { endpointId, signingSecret } = await ensureEndpoint(target, endpoint, listener)
+  const { endpointId, signingSecret } = await ensureEndpoint(target, endpoint, endpointFile)
   undo.defer(() =>
     disableEndpoint(target, endpointId).catch((error: unknown) => {
       console.error(`Failed to disable the endpoint ${endpointId}: ${errorText(error)}`)
@@ -79,16 +79,16 @@ async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise
   if (!flags.json) print('Send a test with "tidegate webhooks trigger".\n')
 }
 
-const listener = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }
+const endpointFile = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }
 
 function createReceiver(
   flags: Flags,
   secrets: string[],
 ): (request: LoopbackRequest) => Promise<LoopbackResponse> {
-  const seen = new Map<string, number>()
+  const timesSeen = new Map<string, number>()
   return async (request) => {
     if (request.method !== 'POST') return { status: 405 }
-    const inspection = inspect(request, { secrets, now: Date.now(), seen })
+    const inspection = inspectDelivery(request, { secrets, now: Date.now(), timesSeen })
     // Reject unsigned requests, because any process on this machine can post here.
     const response = isGenuine(inspection) ? await respond(request, flags) : { status: 401 }
     if (flags.json) console.log(JSON.stringify({ ...inspection, answered: response.status }))
@@ -98,13 +98,13 @@ function createReceiver(
 }
 
 async function respond(request: LoopbackRequest, flags: Flags): Promise<LoopbackResponse> {
-  return flags.forward ? forward(request, flags.forward) : { status: flags.status }
+  return flags.forward ? forwardDelivery(request, flags.forward) : { status: flags.status }
 }
 
 const status = numericArgument(/^[2-5]\d\d$/, 'It must be a status from 200 to 599.')
 
 function eventTypesOption(): Option {
   return new Option('--event-types <list>', 'event types to subscribe to, comma-separated')
-    .argParser((text) => commaList(text).map(wordOf(...subscribableTypes)))
+    .argParser((text) => commaList(text).map(choice(...subscribableTypes)))
     .default([...subscribableTypes], 'all')
 }

@@ -1,11 +1,11 @@
-import { parsedJson } from '../../../infra/text.ts'
+import { parseJsonOrUndefined } from '../../../infra/text.ts'
 import { errorMessage } from '../../../infra/thrown.ts'
-import { wire } from '../../../infra/wire/names.ts'
+import { wireNames } from '../../../infra/wire/names.ts'
 import { standardHeaders, verifySignature } from '../../../infra/wire/webhooks/signature.ts'
 import type { LoopbackRequest, LoopbackResponse } from '../loopback-server.ts'
 
 const timeoutMs = 15_000
-// Headers that belong to one connection or are set by fetch (RFC 9110, section 7.6.1).
+// Headers that apply to a single connection (RFC 9110, section 7.6.1) or are set by fetch.
 const notForwarded = [
   'host',
   'connection',
@@ -15,8 +15,8 @@ const notForwarded = [
   'expect',
 ]
 
-/** Forwards the request unchanged, with its signatures. Returns the response of `url`, or 502 if there is none. */
-export async function forward(
+/** Forwards the request with its signatures, and returns the response of `url`, or 502 if it doesn't respond. */
+export async function forwardDelivery(
   { headers, body }: LoopbackRequest,
   url: string,
 ): Promise<LoopbackResponse> {
@@ -44,18 +44,18 @@ interface Inspection {
   type: string | null
   /** Number of times the event has arrived since the start; above 1 for retries and redeliveries. */
   times_seen: number
-  /** By signature header: 'valid' or the problem. */
+  /** Result by signature header: 'valid' or the problem. */
   signatures: Record<string, string>
   payload: unknown
 }
 
-const nativeHeaders = [wire.webhookTimestampHeader, wire.webhookSignatureHeader]
+const nativeHeaders = [wireNames.webhookTimestampHeader, wireNames.webhookSignatureHeader]
 const standardHeaderNames = Object.values(standardHeaders)
 
-/** Verifies each signature scheme separately, as a receiver that supports only that scheme would. */
-export function inspect(
+/** Counts the delivery in `timesSeen`, and verifies each signature scheme as if it were the only one. */
+export function inspectDelivery(
   { headers, body }: LoopbackRequest,
-  { secrets, now, seen }: { secrets: string[]; now: number; seen: Map<string, number> },
+  { secrets, now, timesSeen }: { secrets: string[]; now: number; timesSeen: Map<string, number> },
 ): Inspection {
   const verify = (names: string[]) => {
     const schemeHeaders = Object.fromEntries(
@@ -64,11 +64,11 @@ export function inspect(
     const result = verifySignature({ headers: schemeHeaders, body, secrets, now })
     return result.valid ? 'valid' : result.problem
   }
-  const json = parsedJson(body)
+  const json = parseJsonOrUndefined(body)
   const payload = json === undefined ? body : json
   const eventId = memberOf(payload, 'id')
-  const times = (seen.get(eventId ?? '') ?? 0) + 1
-  if (eventId !== null) seen.set(eventId, times)
+  const times = (timesSeen.get(eventId ?? '') ?? 0) + 1
+  if (eventId !== null) timesSeen.set(eventId, times)
   return {
     received_at: new Date(now).toISOString(),
     event_id: eventId,
@@ -76,7 +76,7 @@ export function inspect(
     times_seen: times,
     signatures: {
       [standardHeaders.signature]: verify(standardHeaderNames),
-      [wire.webhookSignatureHeader]: verify(nativeHeaders),
+      [wireNames.webhookSignatureHeader]: verify(nativeHeaders),
     },
     payload,
   }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Environment } from '../../../schemas/events.ts'
-import { baseUrl, idOf, wordOf } from '../arguments.ts'
-import { requestServer, type ServerRequest } from '../ask-server.ts'
+import { baseUrl, choice, idArgument } from '../arguments.ts'
 import { readCredentials, requireValue } from '../credentials.ts'
+import { requestServer, type ServerRequest } from '../request-server.ts'
 
 export interface TargetFlags {
   baseUrl?: string
@@ -17,11 +17,11 @@ export interface Target {
   secretKey: string
   publishableKey: string | undefined
   organizationId: string
-  /** Environment of the secret key. An endpoint gets events of this environment only. */
+  /** Environment of the secret key, and of all events that its endpoints receive. */
   environment: Environment
 }
 
-export function withTarget(command: Command): Command {
+export function addTargetOptions(command: Command): Command {
   const flag = '--base-url <url>'
   return command
     .option(
@@ -36,12 +36,12 @@ export function withTarget(command: Command): Command {
     .option(
       '--organization <id>',
       'organization of the secret key, org_... (default: from credentials.json)',
-      idOf('org'),
+      idArgument('org'),
     )
     .option(
       '--environment <name>',
       'keys to use from credentials.json: live or test',
-      wordOf<Environment>('live', 'test'),
+      choice<Environment>('live', 'test'),
       'live',
     )
 }
@@ -62,7 +62,6 @@ export async function readTarget(flags: TargetFlags): Promise<Target> {
   }
 }
 
-/** Members of a webhook endpoint that these commands read. */
 export const endpointStatusSchema = z.object({
   id: z.string(),
   status: z.enum(['active', 'disabled']),

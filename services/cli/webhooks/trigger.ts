@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { idOf, jsonFlag, wordOf } from '../arguments.ts'
-import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
+import { choice, idArgument, jsonFlag } from '../arguments.ts'
+import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/run.ts'
 import { webOnlyMix } from '../simulate/generate/plan.ts'
 import {
+  addTargetOptions,
   endpointStatusSchema,
   readTarget,
   requestOrganization,
   type Target,
   type TargetFlags,
-  withTarget,
 } from './target.ts'
 
 const triggerTypes = [
@@ -26,21 +26,21 @@ interface Flags extends OperatorOptions, TargetFlags {
   publishableKey?: string
 }
 
-export function registerTrigger(webhooks: Command): void {
-  withTarget(webhooks.command('trigger'))
+export function defineTrigger(webhooks: Command): void {
+  addTargetOptions(webhooks.command('trigger'))
     .description(
       'Send a test event, or raise the events of a synthetic session, and print their ids',
     )
     .argument(
       '[type]',
       `event type: ${triggerTypes.join(', ')}`,
-      wordOf(...triggerTypes),
+      choice(...triggerTypes),
       'webhook.test',
     )
     .option(
       '--endpoint <id>',
       'endpoint for webhook.test (default: every active endpoint)',
-      idOf('we'),
+      idArgument('we'),
     )
     .option(
       '--publishable-key <key>',
@@ -57,7 +57,7 @@ async function trigger(type: TriggerType, flags: Flags): Promise<CommandOutcome>
     throw new Error(
       `--endpoint works only with webhook.test: a ${type} goes to every subscribed endpoint`,
     )
-  return runSession(target, type, flags.publishableKey ?? target.publishableKey)
+  return triggerSession(target, type, flags.publishableKey ?? target.publishableKey)
 }
 
 const testSchema = z.object({ event_id: z.string(), delivery_ids: z.array(z.string()) })
@@ -88,7 +88,7 @@ async function activeEndpoints(target: Target): Promise<string[]> {
   return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
 }
 
-async function runSession(
+async function triggerSession(
   target: Target,
   type: TriggerType,
   publishableKey: string | undefined,
@@ -132,8 +132,8 @@ async function waitForEvent(
   { type, sessionId }: { type: TriggerType; sessionId: string },
 ) {
   const path = `/events?type=${type}&limit=200`
-  const end = Date.now() + timeoutMs
-  while (Date.now() < end) {
+  const deadline = Date.now() + timeoutMs
+  while (Date.now() < deadline) {
     const events = await requestOrganization(target, {
       method: 'GET',
       path,

@@ -9,9 +9,9 @@ import { SessionPage } from './session/session.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
 import { currentPage, hrefOf, interceptLinks, type PageAddress } from './shared/address.ts'
+import { escapeInvisible, escapeInvisibleEverywhere } from './shared/escape-invisible.ts'
 import { person } from './shared/person.ts'
 import { startMinuteTicker } from './shared/span.ts'
-import { escapeAllText, escapeInvisible } from './shared/visible.ts'
 import { Shell } from './shell/shell.tsx'
 import { VisitorPage } from './visitors/visitor.tsx'
 import { VisitorsPage } from './visitors/visitors.tsx'
@@ -80,6 +80,6 @@ function NoAccess({ environment }: { environment: string }) {
 interceptLinks()
 reloadOnLoginLink()
 startMinuteTicker()
-escapeAllText()
+escapeInvisibleEverywhere()
 render(<Console />, document.body)
 await initLogin()

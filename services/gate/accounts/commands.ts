@@ -16,7 +16,7 @@ import {
   usableToken,
 } from './decide.ts'
 
-/** Returns the token if it is usable and belongs to the scope; otherwise undefined. Counts as a use. */
+/** Returns the token if it is usable and belongs to the scope; otherwise undefined. Counts as a use of the token. */
 export async function verifyAgentToken(
   deps: GateDeps,
   agentToken: string,
@@ -31,8 +31,8 @@ export async function verifyAgentToken(
 const renewalTimeoutMs = 2000
 
 /**
- * Extends a usable token's lifetime, at most once a day. Returns undefined if it was revoked meanwhile. A failed
- * renewal is only logged, because the next use tries again.
+ * Renews a usable token, at most once a day, and returns it; undefined if it was revoked meanwhile. A failed renewal is
+ * only logged, because the next use of the token tries again.
  */
 export async function renewTokenIfDue(
   { decide, pool, logger, clock }: GateDeps,
@@ -54,14 +54,15 @@ export async function renewTokenIfDue(
   return usableToken(await findAgentToken(pool, hashes), now)
 }
 
+/** Throws 404 unless the token belongs to the scope. */
 export async function revokeAgentToken(
-  { pool, keyring, decide, clock, readCurrent }: GateDeps & Pick<GateContext, 'readCurrent'>,
+  { pool, keyring, decide, clock, readFresh }: GateDeps & Pick<GateContext, 'readFresh'>,
   agentToken: string,
   scope: TokenScope,
 ): Promise<void> {
   const hashes = isToken('agt', agentToken) ? tokenHashes(keyring, agentToken) : []
-  // The session that issued a token never changes, so it may be read before the lock is acquired.
-  const token = tokenInScope(await readCurrent(() => findAgentToken(pool, hashes)), scope)
+  // Safe to read before the lock, because a token's session never changes.
+  const token = tokenInScope(await readFresh(() => findAgentToken(pool, hashes)), scope)
   if (!token) throw noSuchToken()
   const now = clock()
   await decide({
@@ -71,7 +72,7 @@ export async function revokeAgentToken(
   })
 }
 
-export function createReadCurrent({ pool, ...parts }: GateParts): GateContext['readCurrent'] {
+export function createFreshReader({ pool, ...parts }: GateParts): GateContext['readFresh'] {
   const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
   const caughtUp = createCatchUpGate({ ...parts, db: pool, readModels })
   return async (read) => {

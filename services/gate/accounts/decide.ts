@@ -6,9 +6,10 @@ import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { agentTokenTtlMs } from '../sessions.ts'
 
-// Limits a token in use to one event a day.
+// Limits the renewals of a token to one event a day.
 const renewEveryMs = 24 * 60 * 60 * 1000
 
+/** Returns the token if it is active and has not expired; otherwise undefined. */
 export function usableToken(
   token: AgentTokenRow | undefined,
   now: number,
@@ -21,7 +22,7 @@ export interface TokenScope {
   environment: Environment
 }
 
-/** Returns the token if it belongs to the scope. */
+/** Returns the token if it belongs to the scope; otherwise undefined. */
 export function tokenInScope(
   token: AgentTokenRow | undefined,
   { organizationId, environment }: TokenScope,
@@ -35,7 +36,7 @@ export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolea
   return expires_at - now < agentTokenTtlMs - renewEveryMs
 }
 
-/** Renews the token for 90 days from now. No event within a day of the last renewal. */
+/** Renews the token for 90 days from now. Returns no event if it is unusable or was renewed within a day. */
 export function decideRenewal(
   token: AgentTokenRow | undefined,
   { now }: { now: number },
@@ -50,7 +51,7 @@ export function decideRenewal(
   ]
 }
 
-/** 404 unless the token belongs to the scope. No event if it is already revoked. */
+/** Returns no event if the token is already revoked. Throws 404 unless it belongs to the scope. */
 export function decideRevocation(
   token: AgentTokenRow | undefined,
   { now, ...scope }: TokenScope & { now: number },

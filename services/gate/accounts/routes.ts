@@ -13,7 +13,7 @@ export function accountRoutes(app: FastifyInstance, context: GateContext): void 
 }
 
 function verifyRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, limits, decideByKey, readCurrent } = context
+  const { auth, limits, decideByKey, readFresh } = context
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/agent-tokens/verify',
@@ -24,13 +24,13 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
       "Requires the `gate:agent_tokens:verify` secret-key scope. Returns only `valid: false` unless the token is valid and belongs to the key's organization and environment. Verifying counts as a use, and a token expires 90 days after its last use. The result is always current: an Idempotency-Key has no effect. 60 requests per minute and token.",
     body: verifyBody,
     parameterSet: 'gate_agent_token_verify',
-    answers: { 200: single(verificationSchema) },
+    responses: { 200: single(verificationSchema) },
     async run(request) {
-      const scope = auth.scope(request)
+      const scope = auth.dataScope(request)
       const { agent_token: agentToken } = request.body
       await limits.count('verify', scope.organizationId, agentToken)
       const deps = { ...context, decide: decideByKey(request) }
-      const token = await readCurrent(() => verifyAgentToken(deps, agentToken, scope))
+      const token = await readFresh(() => verifyAgentToken(deps, agentToken, scope))
       return { data: verificationJson(token) }
     },
   })
@@ -59,10 +59,10 @@ function revokeRoute(app: FastifyInstance, context: GateContext): void {
       "Requires the `gate:agent_tokens:revoke` secret-key scope. Takes effect immediately, permanently, and also for unused login codes. 404 unless the token belongs to the key's organization and environment. Revoking it again has no effect. 20 requests per minute and token.",
     body: revokeBody,
     parameterSet: 'gate_agent_token_revoke',
-    answers: { 204: z.null().describe('Revoked.') },
+    responses: { 204: z.null().describe('Revoked.') },
     errors: [404],
     async run(request, { reply }) {
-      const scope = auth.scope(request)
+      const scope = auth.dataScope(request)
       const { agent_token: agentToken } = request.body
       await limits.count('revoke', scope.organizationId, agentToken)
       await revokeAgentToken({ ...context, decide: decideByKey(request) }, agentToken, scope)

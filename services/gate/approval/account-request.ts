@@ -1,7 +1,7 @@
-// Request for the account of an approved signup: a webhook event that is delivered directly, with retries, until the
-// service responds with the encrypted credentials.
-//   - The webhooks read model has the attempts, so another process resumes where a crashed one stopped.
-//   - The event's id is derived from the session, so a service that already created the account returns it again.
+// Requests the account of an approved signup from the service, with a webhook event that is delivered directly and
+// retried until the service responds with the encrypted credentials.
+//   - Attempts are recorded in the webhooks read model, so another process can resume after a crash.
+//   - The event id is derived from the session, so a service that already created the account can return it again.
 
 import { derivedHexId, webhookEventId } from '../../../infra/ids.ts'
 import { type DeliveryEnvelope, deliveryAlgorithm } from '../../../infra/wire/delivery-envelope.ts'
@@ -12,7 +12,7 @@ import {
   type DirectRefusal,
   type DirectResponse,
   type DirectSchedule,
-  directType,
+  directEventType,
   nextDirectAttempt,
 } from '../../../infra/wire/webhooks/direct-call.ts'
 import { findDelivery } from '../../../projections/webhooks/queries.ts'
@@ -30,27 +30,28 @@ export interface AccountRequest {
   signal: AbortSignal
 }
 
-export type AccountAnswer =
-  | { kind: 'answered'; envelope: DeliveryEnvelope }
+export type AccountResult =
+  | { kind: 'provided'; envelope: DeliveryEnvelope }
   | { kind: 'failed'; problem: string }
 
-const noResponse = 'The service did not answer within the time of the signup.'
-const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> = {
+const noResponse = 'The service did not respond before the signup expired.'
+const refusals: Record<Exclude<DirectRefusal, 'already_failed' | 'not_raised'>, string> = {
   organization_inactive: "The service's organization is not active.",
   endpoint_unknown: 'The service has no webhook endpoint.',
   endpoint_disabled: "The service's webhook endpoint is disabled.",
-  endpoint_not_subscribed: "The service's webhook endpoint does not take approvals.",
+  endpoint_not_subscribed: "The service's webhook endpoint is not subscribed to approvals.",
   event_unreadable: 'The data key of the signup is gone, so the request cannot be sent.',
 }
 
 /**
- * Requests the account until the service provides or refuses it, or the time is up. Resumes after a crash, and repeats
- * the attempt if its response was lost. Rejects when aborted, or when the log or the database is unavailable.
+ * Requests the account until the service provides or refuses it, or the deadline has passed. Resumes the attempts of a
+ * crashed process, and repeats an attempt whose response was lost. Rejects if aborted, or if the log or the database is
+ * unavailable.
  */
 export async function requestAccount(
   deps: ApprovalDeps,
   request: AccountRequest,
-): Promise<AccountAnswer> {
+): Promise<AccountResult> {
   const { clock, directCalls, integratorTimeoutMs: timeoutMs } = deps
   const { session } = request
   const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
@@ -61,45 +62,45 @@ export async function requestAccount(
   if (delivery.status === 'failed' || delivery.status === 'skipped')
     return failed(delivery.error ?? noResponse)
 
-  let { number, schedule, problem } = resumeFrom(delivery, { session, timeoutMs })
+  let { attempt, schedule, problem } = resumeFrom(delivery, { session, timeoutMs })
   for (;;) {
     const next = nextAttempt(schedule, clock())
-    if (!next) return giveUp(directCalls, target, problem ?? noResponse)
+    if (!next) return cancelDelivery(directCalls, target, problem ?? noResponse)
     await deps.sleep(next.at - clock(), request.signal)
     const judge = (response: DirectResponse) => judgeResponse(response, session.delivery_key_id)
-    const call = { ...target, attempt: number, timeoutMs, isLast: next.isLast, judge }
-    const answer = await directCalls.attempt(call)
-    switch (answer.kind) {
+    const call = { ...target, attempt, timeoutMs, isLast: next.isLast, judge }
+    const result = await directCalls.attempt(call)
+    switch (result.kind) {
       case 'accepted':
-        return answered(answer.response, request)
+        return provided(result.response, request)
       case 'failed':
-        return failed(answer.problem)
+        return failed(result.problem)
       case 'not_sent':
-        return notSent(deps, target, answer.reason)
+        return notSent(deps, target, result.reason)
       case 'retry':
-        problem = answer.problem
-        number += 1
+        problem = result.problem
+        attempt += 1
         schedule = { ...schedule, attempts: schedule.attempts + 1, since: clock() }
         break
       default:
-        return answer satisfies never
+        return result satisfies never
     }
   }
 }
 
-/** Gives up the delivery if the event was raised and the delivery is still pending. */
+/** Cancels the delivery if it is still pending. */
 export async function abandonRequest(
   { directCalls, pool }: ApprovalDeps,
   { id, webhook_endpoint_id: endpointId }: StartedSession,
   problem: string,
 ): Promise<void> {
   if (endpointId === null) return
-  const target = { eventId: webhookEventId(directType, id), endpointId }
+  const target = { eventId: webhookEventId(directEventType, id), endpointId }
   const delivery = await findDelivery(pool, deliveryId(target))
-  if (delivery?.status === 'pending') await directCalls.giveUp(target, problem)
+  if (delivery?.status === 'pending') await directCalls.cancel(target, problem)
 }
 
-const failed = (problem: string): AccountAnswer => ({ kind: 'failed', problem })
+const failed = (problem: string): AccountResult => ({ kind: 'failed', problem })
 
 const deliveryId = ({ eventId, endpointId }: DirectDelivery) =>
   derivedHexId('wdlv', eventId, endpointId)
@@ -113,18 +114,18 @@ async function requireDeliveryRow(
   throw new Error(`the delivery of ${target.eventId} to ${target.endpointId} is not readable`)
 }
 
-function answered(response: DirectResponse, { session }: AccountRequest): AccountAnswer {
-  const answer = judgeResponse(response, session.delivery_key_id)
-  if (answer.kind !== 'accepted') throw new Error('an accepted answer was judged otherwise')
-  return { kind: 'answered', envelope: answer.envelope }
+function provided(response: DirectResponse, { session }: AccountRequest): AccountResult {
+  const judgment = judgeResponse(response, session.delivery_key_id)
+  if (judgment.kind !== 'accepted') throw new Error('an accepted response was judged otherwise')
+  return { kind: 'provided', envelope: judgment.envelope }
 }
 
-async function giveUp(
+async function cancelDelivery(
   calls: DirectCalls,
   target: DirectDelivery,
   problem: string,
-): Promise<AccountAnswer> {
-  await calls.giveUp(target, problem)
+): Promise<AccountResult> {
+  await calls.cancel(target, problem)
   return failed(problem)
 }
 
@@ -132,13 +133,13 @@ async function notSent(
   deps: ApprovalDeps,
   target: DirectDelivery,
   reason: DirectRefusal,
-): Promise<AccountAnswer> {
+): Promise<AccountResult> {
   if (reason === 'not_raised') throw new Error(`${target.eventId} was raised and is not readable`)
-  if (reason !== 'ended') return giveUp(deps.directCalls, target, refusals[reason])
+  if (reason !== 'already_failed') return cancelDelivery(deps.directCalls, target, refusals[reason])
   return failed((await requireDeliveryRow(deps, target)).error ?? noResponse)
 }
 
-/** Time after the session's end in which a response that a crash lost is requested again. */
+// Extends the deadline for an attempt that succeeded but whose response was lost in a crash.
 const lostResponseMs = 15 * 60 * 1000
 // Leaves time for at least one attempt if a person approves at the last moment.
 const slackMs = 2000
@@ -146,14 +147,14 @@ const slackMs = 2000
 function resumeFrom(
   { status, attempts, updated_at: since, error: problem }: DeliveryRow,
   { session, timeoutMs }: Pick<AccountRequest, 'session'> & { timeoutMs: number },
-): { number: number; schedule: DirectSchedule; problem: string | null } {
+): { attempt: number; schedule: DirectSchedule; problem: string | null } {
   const deadline = deadlineOf(session, timeoutMs)
   if (status !== 'succeeded') {
-    return { number: attempts + 1, schedule: { attempts, since, timeoutMs, deadline }, problem }
+    return { attempt: attempts + 1, schedule: { attempts, since, timeoutMs, deadline }, problem }
   }
-  // The attempt succeeded but its response was lost: repeat it under a new schedule.
+  // The attempt succeeded but its response was lost, so repeat it on a new schedule.
   const schedule = { attempts: 0, since, timeoutMs, deadline: deadline + lostResponseMs }
-  return { number: attempts, schedule, problem }
+  return { attempt: attempts, schedule, problem }
 }
 
 function deadlineOf(
@@ -163,12 +164,12 @@ function deadlineOf(
   return Math.max(expires_at, approval_started_at + timeoutMs + slackMs)
 }
 
-/** Returns the time after which an approval can only be rejected. Epoch milliseconds. */
+/** Returns the time (epoch milliseconds) after which the approval can only be rejected. */
 export function overdueAt(session: StartedSession, timeoutMs: number): number {
   return deadlineOf(session, timeoutMs) + lostResponseMs + slackMs
 }
 
-// Like `nextDirectAttempt`, but moves an overdue attempt, which no process made in time, to now.
+// Like `nextDirectAttempt`, but an attempt that no process made in time is due now.
 function nextAttempt(schedule: DirectSchedule, now: number) {
   const next = nextDirectAttempt(schedule)
   if (!next || next.at >= now) return next
@@ -176,14 +177,14 @@ function nextAttempt(schedule: DirectSchedule, now: number) {
   return nextDirectAttempt({ ...schedule, since: now - waited })
 }
 
-// Returns the event whose payload `/openapi.json` describes as GateApprovedWebhookPayload.
+// `data` is documented as GateApprovedWebhookPayload in `/openapi.json`.
 function approvalEvent(
   session: StartedSession,
   { organizationId, endpointId }: { organizationId: string; endpointId: string },
 ): DirectEvent {
   const { id, service_id, gate_account_id, account_name, metadata, verdict, risk_score } = session
   return {
-    type: directType,
+    type: directEventType,
     organizationId,
     environment: session.environment,
     endpointId,
@@ -195,7 +196,7 @@ function approvalEvent(
       gate_account_id,
       account_name,
       metadata: metadata === null ? null : JSON.parse(metadata),
-      // 0 to 1 here, as in the golden vector; a session's risk_score is 0 to 100.
+      // 0 to 1 in this payload; a session's risk_score is 0 to 100.
       foil: { verdict, score: risk_score / 100 },
       delivery: { version: 1, algorithm: deliveryAlgorithm, ...deliveryKeyOf(session) },
     },

@@ -5,14 +5,14 @@ import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { gateEventsOf, sessionStream } from '../sessions.ts'
 import {
-  type AccountAnswer,
   type AccountRequest,
+  type AccountResult,
   type ApprovalDeps,
   requestAccount,
 } from './account-request.ts'
 import { deliveryKeyOf, type StartedSession } from './decide.ts'
 
-/** Returns a guard that holds while `condition` is true of the session. Takes the lock of the session's decisions. */
+/** Returns a guard that holds while `condition` is true for the session. The guard takes the session's lock. */
 export function sessionGuard(
   { id }: StartedSession,
   condition: (session: GateSessionRow | undefined) => boolean,
@@ -26,17 +26,15 @@ export function sessionGuard(
 }
 
 /**
- * `isCurrent`: guard that the envelope's keys still work, for the built-in service only. superseded: another process
- * provided the account.
+ * `keysGuard`: fails once a retry has replaced the keys in the envelope; only for the built-in service. `superseded`:
+ * another process has provided the account.
  */
-type Account = (AccountAnswer & { isCurrent?: DecisionGuard }) | { kind: 'superseded' }
+type Account = (AccountResult & { keysGuard?: DecisionGuard }) | { kind: 'superseded' }
 
-/**
- * Gets the account from the service, or creates it on this server for the built-in service while `stillNeeded` holds.
- */
+/** Requests the account from the service. For the built-in service, creates an organization if `issueGuard` holds. */
 export async function provideAccount(
   deps: ApprovalDeps,
-  { stillNeeded, ...request }: AccountRequest & { stillNeeded: DecisionGuard },
+  { issueGuard, ...request }: AccountRequest & { issueGuard: DecisionGuard },
 ): Promise<Account> {
   const { id: gateSessionId, organization_id, account_name: accountName } = request.session
   const startedAt = request.session.approval_started_at
@@ -46,15 +44,15 @@ export async function provideAccount(
       gateSessionId,
       accountName,
       startedAt,
-      stillNeeded,
+      issueGuard,
     })
     if (!organization) return { kind: 'superseded' }
-    const { outputs, isCurrent } = organization
+    const { outputs, keysGuard } = organization
     const delivery = deliveryKeyOf(request.session)
     const envelope = sealEnvelope({ version: 1, outputs }, { delivery, random: deps.random })
-    return { kind: 'answered', envelope, isCurrent }
+    return { kind: 'provided', envelope, keysGuard }
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500) throw error
-    return { kind: 'failed', problem: `The organization could not be made: ${error.message}` }
+    return { kind: 'failed', problem: `The organization could not be created: ${error.message}` }
   }
 }

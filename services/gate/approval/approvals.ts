@@ -1,6 +1,6 @@
-// Worker for approved signups, which get their account from the service.
-//   - A lease lets one process at a time work on an approval. If two do nevertheless, the outcome is decided once.
-//   - The process that received the approval starts at once; polling resumes approvals whose process died.
+// Worker that gets the accounts of approved signups from their services.
+//   - A lease lets one process at a time work on an approval. If it expires early, the outcome is still decided once.
+//   - The process that received the approval starts at once. Polling resumes the approvals of processes that died.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { createConcurrencyLimit } from '../../../infra/flow/limit.ts'
@@ -10,7 +10,7 @@ import type { GateSessionId } from '../../../infra/ids.ts'
 import { databaseNow } from '../../../infra/postgres/lease.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { withTimeout } from '../../../infra/timing.ts'
-import { findGateSession, startedApprovals } from '../../../projections/gate/queries.ts'
+import { findGateSession, findUnleasedApprovals } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Approvals, GateParts } from '../context.ts'
 import type { ApprovalDeps } from './account-request.ts'
@@ -20,15 +20,15 @@ export interface ApprovalsOptions extends GateParts {
   sleep?: ApprovalDeps['sleep']
   pollIntervalMs?: number
   /**
-   * Concurrency limits of approvals found by polling, in all and per organization (default 64 and 16). A slow service
-   * thus delays only its own organization.
+   * Limits on concurrent approvals found by polling: in total (default 64) and per organization (default 16), so that a
+   * slow service delays only its own organization.
    */
   concurrency?: { max: number; maxPerName: number }
 }
 
 const sleepUntilAborted: ApprovalDeps['sleep'] = async (ms, signal) =>
   delay(Math.max(0, ms), undefined, { signal })
-// Lets responses in flight arrive on shutdown.
+// Grace period for responses in flight at shutdown.
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
@@ -61,8 +61,7 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   const isIdle = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
 
-  /** Resumes an approval that polling found, if the concurrency limit allows it. */
-  function runInBackground({
+  function startIfWithinLimit({
     id,
     organization_id,
   }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
@@ -74,19 +73,22 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     intervalMs: pollIntervalMs,
     async work() {
       const { max, maxPerName } = concurrency
-      // Twice the limit, because some belong to organizations that have reached theirs.
-      const idle = await startedApprovals(pool, { each: maxPerName, limit: 2 * max })
-      for (const session of idle) runInBackground(session)
+      // Twice the limit, because some approvals belong to organizations that have reached their own limit.
+      const sessions = await findUnleasedApprovals(pool, {
+        maxPerOrganization: maxPerName,
+        limit: 2 * max,
+      })
+      for (const session of sessions) startIfWithinLimit(session)
       return false
     },
     onError: (err) => logger.warn({ err }, 'failed to read started approvals; retrying'),
   })
 
   return {
-    run(gateSessionId) {
+    startIfIdle(gateSessionId) {
       if (isIdle(gateSessionId)) void start(gateSessionId)
     },
-    outcome: outcomes.waitFor,
+    waitForOutcome: outcomes.waitFor,
     async stop() {
       stopping.abort()
       await polling.stop()
@@ -98,8 +100,8 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 }
 
 /**
- * Runs `work` if this process can take the approval's lease. Its signal is aborted when the lease is lost or the
- * process stops; errors after that are ignored.
+ * Runs `work` if this process can take the approval's lease. Aborts the signal when the lease is lost or the process
+ * stops, and ignores errors after that.
  */
 async function withLease(
   {
@@ -118,7 +120,7 @@ async function withLease(
   const leaseLost = new AbortController()
   const signal = AbortSignal.any([stopping, leaseLost.signal])
   const renew = async () => {
-    // While the database is down, no other process can take the lease either.
+    // If the database is unavailable, no other process can take the lease either.
     const isHeld = await leases.renew(gateSessionId).catch(() => true)
     if (!isHeld) leaseLost.abort()
   }
@@ -133,7 +135,7 @@ async function withLease(
   }
 }
 
-/** Leases keep two processes from sending requests for the same approval at once. */
+/** Creates leases that keep two processes from requesting the same account at once. */
 export function createApprovalLeases({
   pool,
   owner,
@@ -146,7 +148,7 @@ export function createApprovalLeases({
   const changesOneRow = async (text: string, values: unknown[]) =>
     (await pool.query(text, values)).rowCount === 1
   return {
-    /** Returns false while another process holds the lease. */
+    /** Resolves to false while another process holds the lease. */
     take: (gateSessionId: GateSessionId) =>
       changesOneRow(
         `insert into tidegate.gate_leases as l values ($1, $2, ${databaseNow} + $3)
@@ -154,7 +156,7 @@ export function createApprovalLeases({
          where l.expires_at <= ${databaseNow}`,
         [gateSessionId, owner, leaseMs],
       ),
-    /** Returns false once another process has taken the lease. */
+    /** Resolves to false once another process has taken the lease. */
     renew: (gateSessionId: GateSessionId) =>
       changesOneRow(
         `update tidegate.gate_leases set expires_at = ${databaseNow} + $3 where gate_session_id = $1 and owner = $2`,
@@ -169,7 +171,7 @@ export function createApprovalLeases({
   }
 }
 
-// Runs one query at a time per session, however many requests wait for it.
+// Runs one query at a time per session, however many requests wait for the outcome.
 function createOutcomeWaiter({ pool, applied }: GateParts) {
   const find = (id: GateSessionId) => findGateSession(pool, id)
   const sessions = createRowWaiter<GateSessionId, GateSessionRow>({
@@ -184,7 +186,7 @@ function createOutcomeWaiter({ pool, applied }: GateParts) {
   })
   return {
     waitFor: (id: GateSessionId, ms: number) =>
-      sessions.waitFor(id, { ms, onTimeout: () => find(id) }),
+      sessions.waitFor(id, { timeoutMs: ms, onTimeout: () => find(id) }),
     close: sessions.close,
   }
 }

@@ -9,11 +9,11 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { deriveClaimCode, findClaimCode, formatClaimCode } from '../claim/code.ts'
 import type { GateContext, GateDeps, GateParts } from '../context.ts'
 import { receiptUrl } from '../erasure/receipt.ts'
-import { requireRegistered } from '../registry/registered.ts'
+import { requireRegisteredService } from '../registry/registered-services.ts'
 import { requesterNetwork } from '../requests.ts'
 import { type Proof, phaseOf, requirePending, sessionStream } from '../sessions.ts'
 import { isApproveTokenOf } from '../store.ts'
-import { decideApprovalStart, hasApproved } from './decide.ts'
+import { decideApprovalStart, isApprovedWithToken } from './decide.ts'
 import { checkProof, openProof, requireMinimumVerdict } from './proof.ts'
 import type { approveBody } from './schemas.ts'
 
@@ -36,8 +36,8 @@ export interface CheckedApproval {
 }
 
 /**
- * Returns the approve token if the session is already approved and the token belongs to one of its pages. The request
- * then only asks for the outcome: it is not an attempt and needs no proof.
+ * Returns the approve token if a person has already approved and the token belongs to one of the session's pages. Such
+ * a request only gets the outcome: it does not count as an attempt and needs no proof.
  */
 export async function findOutcomeToken(
   { pool, keyring }: GateParts,
@@ -46,7 +46,7 @@ export async function findOutcomeToken(
 ): Promise<Token<'gtapr'> | undefined> {
   if (session.approve_token_hash === null || !isApproveToken(token)) return undefined
   const hashes = tokenHashes(keyring, token)
-  if (hasApproved(session, hashes)) return token
+  if (isApprovedWithToken(session, hashes)) return token
   return (await isApproveTokenOf(pool, session.id, hashes)) ? token : undefined
 }
 
@@ -55,18 +55,18 @@ function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
 }
 
 /**
- * Validates the approval and counts the attempt. Throws
- * - 422 if the account name is required (verdict not human) and missing or wrong; this is not counted
- * - 429 for the fourth attempt from this source
+ * Validates the approval and counts the attempt. Throws:
+ * - 422 if the account name is required (the verdict is not human) and missing or wrong; not counted as an attempt
+ * - 429 for the fourth attempt of an IP address
  * - 410 or 409 if the session is not pending
- * - 403 if the token does not belong to its page
- * - for the proof: 422 if it is missing, 403 if it is invalid, a bot's, or below the service's minimum verdict
+ * - 403 if the approve token was not issued to a page of the session
+ * - 422 if the proof is missing; 403 if it is invalid, of a bot, or below the service's minimum verdict
  */
 export async function admitApproval(
   gate: GateParts,
   request: ApproveRequest,
 ): Promise<CheckedApproval> {
-  // Settled first: a rejected approval counts as an attempt, too.
+  // `allSettled`, because an invalid approval counts as an attempt, too.
   const [checked] = await Promise.allSettled([checkedApproval(gate, request)])
   if (checked.status === 'fulfilled' && !hasConfirmedName(checked.value, request.body)) {
     const expected = 'the name of the account, as the page shows it'
@@ -78,7 +78,7 @@ export async function admitApproval(
   return checked.value
 }
 
-// If the browser might be automated, a person has to type the account name.
+// Unless the verdict is human, the person has to type the account name.
 function hasConfirmedName({ proof, session }: CheckedApproval, body: ApproveBody): boolean {
   const typedName = normalized(body.account_name ?? '')
   return proof.verdict === 'human' || typedName === normalized(session.account_name)
@@ -97,7 +97,7 @@ async function checkedApproval(gate: GateParts, request: ApproveRequest): Promis
     isApproveToken(token) && (await isApproveTokenOf(pool, session.id, tokenHashes(keyring, token)))
   if (!isValid) throw new ApiError('gate.approve_token_invalid')
   const proof = await checkedProof(gate, request, token)
-  const service = await requireRegistered(pool, { serviceId: session.service_id, publicUrl })
+  const service = await requireRegisteredService(pool, { serviceId: session.service_id, publicUrl })
   requireMinimumVerdict(proof, service.definition)
   const { same: isSameNetwork } = requesterNetwork(gate, session.requested_ip, ip)
   return { session, token, proof, acceptedEnvVars, isSameNetwork }
@@ -114,7 +114,7 @@ async function checkedProof(
   return checkProof(claims, { url, approveToken, sessionId, now: clock() })
 }
 
-/** Starts the approval, or asks the agent to claim it first. Throws what `decideApprovalStart` throws; 503 without the service. */
+/** Starts the approval, or requests a claim first. Throws as `decideApprovalStart`, and 503 without the service. */
 export async function startSignupApproval(
   { decide, keyring, clock, publicUrl, random }: GateDeps,
   { session: { id, service_id: serviceId }, token, ...approval }: CheckedApproval,
@@ -124,8 +124,7 @@ export async function startSignupApproval(
   await decide({
     ...sessionStream(id),
     load: async (tx) => {
-      // 503 if the service is not readable, so that the person can try again.
-      const { definition } = await requireRegistered(tx, { serviceId, publicUrl })
+      const { definition } = await requireRegisteredService(tx, { serviceId, publicUrl })
       const { webhook_endpoint_id: endpointId, claim_required: isClaimRequired } = definition
       return { session: await findGateSession(tx, id), endpointId, isClaimRequired }
     },
@@ -140,14 +139,15 @@ export async function startSignupApproval(
   })
 }
 
-// Time that a request waits for the service's response; then the page sends another request.
+// Time that a request waits for the outcome before the page has to send another one.
 const outcomeWaitMs = 4000
 
 /**
- * Returns the outcome of an approved signup, or its claim code, which only the page that approved gets. ApiError 409
- * while the service has not responded, and when the signup was rejected. `snapshot` may be stale.
+ * Waits up to 4 seconds for the outcome of an approved signup and returns the response; if a claim is needed, returns
+ * the claim code to the page that approved. Throws 409 if the service has not responded or the signup was rejected.
+ * `snapshot` can be stale.
  */
-export async function signupOutcome(
+export async function waitForSignupOutcome(
   { approvals, keyring, publicUrl }: GateContext,
   snapshot: GateSessionRow,
   approveToken: Token<'gtapr'>,
@@ -159,11 +159,11 @@ export async function signupOutcome(
     return { object: 'gate_session', id, status: 'pending', ...claim_code } as const
   }
   const isPending = snapshot.status === 'pending'
-  if (isPending) approvals.run(id)
-  const session = isPending ? await approvals.outcome(id, outcomeWaitMs) : snapshot
+  if (isPending) approvals.startIfIdle(id)
+  const session = isPending ? await approvals.waitForOutcome(id, outcomeWaitMs) : snapshot
   if (session?.status === 'approved') {
-    // Only the page that approved gets the link, because it lets anyone erase the personal data.
-    const isApprover = hasApproved(session, tokenHashes(keyring, approveToken))
+    // Only for the page that approved, because anyone with the link can erase the personal data.
+    const isApprover = isApprovedWithToken(session, tokenHashes(keyring, approveToken))
     const receipt = isApprover ? { receipt_url: receiptUrl({ keyring, publicUrl }, id) } : {}
     return { object: 'gate_session', id, status: 'approved', ...receipt } as const
   }

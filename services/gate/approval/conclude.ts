@@ -10,14 +10,13 @@ import { decideApproval, decideApprovalFailure, isStarted, type StartedSession }
 
 export interface ApprovalWork {
   gateSessionId: GateSessionId
-  /** Aborts the work. */
   signal: AbortSignal
 }
 
 /**
- * Gets the credentials from the service, or from this server for the built-in one, and approves or rejects the session.
- * Every step can be repeated with new tokens and keys, since earlier ones reached nobody. Rejects when a step should be
- * retried, and when aborted.
+ * Gets the account from the service (or from this server for the built-in service) and approves or rejects the session.
+ * Safe to repeat: new tokens and keys replace earlier ones, which were never delivered. The promise rejects if a step
+ * failed and should be retried, or if aborted.
  */
 export async function concludeApproval(
   deps: ApprovalDeps,
@@ -26,16 +25,17 @@ export async function concludeApproval(
   const session = await findGateSession(deps.pool, gateSessionId)
   if (!isStarted(session)) return
   if (deps.clock() > overdueAt(session, deps.integratorTimeoutMs)) {
-    // Before the rejection, because nothing would resume a session that has ended.
+    // Must precede the rejection: a crash in between would leave the delivery pending, because ended sessions are not
+    // resumed.
     await abandonRequest(deps, session, overdue)
     return reject(deps, session, overdue)
   }
-  const stillNeeded = sessionGuard(session, isStarted)
-  const answer = await provideAccount(deps, { session, signal, stillNeeded })
-  if (answer.kind === 'failed') return reject(deps, session, answer.problem)
-  if (answer.kind === 'superseded') return
-  const credentials = await issueCredentials(deps, session, answer.envelope)
-  await conclude(deps, { session, isCurrent: answer.isCurrent }, (current) =>
+  const issueGuard = sessionGuard(session, isStarted)
+  const account = await provideAccount(deps, { session, signal, issueGuard })
+  if (account.kind === 'failed') return reject(deps, session, account.problem)
+  if (account.kind === 'superseded') return
+  const credentials = await issueCredentials(deps, session, account.envelope)
+  await conclude(deps, { session, keysGuard: account.keysGuard }, (current) =>
     decideApproval(current, credentials),
   )
 }
@@ -47,28 +47,28 @@ function reject(deps: ApprovalDeps, session: StartedSession, problem: string): P
   return conclude(deps, { session }, (current) => decideApprovalFailure(current, { problem, now }))
 }
 
-// Makes no event if another process has replaced the credentials; that process concludes the approval.
+// Does nothing if another process has replaced the keys: that process concludes the approval.
 async function conclude(
   deps: ApprovalDeps,
-  { session, isCurrent }: { session: StartedSession; isCurrent?: DecisionGuard | undefined },
+  { session, keysGuard }: { session: StartedSession; keysGuard?: DecisionGuard | undefined },
   decision: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<void> {
   const { clock, meter, logger, decideAs } = deps
-  const { id: gateSessionId, service_id: serviceId, approval_started_at: since } = session
+  const { id: gateSessionId, service_id: serviceId, approval_started_at: startedAt } = session
   const stream = sessionStream(gateSessionId)
   const decide = decideAs({ type: 'service', id: 'gate' })
   const [event] = await decide({
     ...stream,
-    locks: [...stream.locks, ...(isCurrent?.locks ?? [])],
-    alsoReads: isCurrent?.alsoReads ?? [],
+    locks: [...stream.locks, ...(keysGuard?.locks ?? [])],
+    alsoReads: keysGuard?.alsoReads ?? [],
     load: async (tx) => ({
       session: await findGateSession(tx, gateSessionId),
-      isCurrent: isCurrent === undefined || (await isCurrent.holds(tx)),
+      isCurrent: keysGuard === undefined || (await keysGuard.holds(tx)),
     }),
     decide: (state) => (state.isCurrent ? decision(state.session) : []),
   })
   if (!event) return
   const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
-  meter?.finished(outcome, clock() - since)
+  meter?.onConcluded(outcome, clock() - startedAt)
   logger.info({ gateSessionId, serviceId, outcome }, 'signup approval concluded')
 }

@@ -2,14 +2,14 @@ import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { type DeliveryEnvelope, sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import type { GateParts } from '../context.ts'
-import { requireRegistered } from '../registry/registered.ts'
+import { requireRegisteredService } from '../registry/registered-services.ts'
 import { agentTokenTtlMs, deliveryTtlMs } from '../sessions.ts'
 import { sealBundle } from '../vault.ts'
 import { deliveryKeyOf, type SignupCredentials, type StartedSession } from './decide.ts'
 
 /**
- * Generates an ack token, and an agent token if the service has a dashboard login, and seals both to the agent's key at
- * once: only their hashes are stored. Encrypts them with `integrator`, the service's envelope, under the data key.
+ * Generates an ack token, and an agent token if the service has a dashboard, and seals them to the agent's key. Returns
+ * their hashes, and this envelope with the service's (`integrator`), encrypted with the session's data key.
  */
 export async function issueCredentials(
   { pool, publicUrl, keyring, random, clock, vault }: GateParts,
@@ -17,7 +17,7 @@ export async function issueCredentials(
   integrator: DeliveryEnvelope,
 ): Promise<SignupCredentials> {
   const { id: gateSessionId, service_id: serviceId } = session
-  const service = await requireRegistered(pool, { serviceId, publicUrl })
+  const service = await requireRegisteredService(pool, { serviceId, publicUrl })
   const dataKey = await vault.ensure(gateSessionId)
   const ackToken = generateToken('gtack', random)
   const agentToken =

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { GateAccountId } from '../../../infra/ids.ts'
-import { parsedJson } from '../../../infra/text.ts'
+import { parseJsonOrUndefined } from '../../../infra/text.ts'
 import {
   type DeliveryEnvelope,
   deliveryEnvelopeSchema,
@@ -14,7 +14,7 @@ import {
   approvalMembers,
   type Proof,
   phaseOf,
-  rejection,
+  rejectionEvent,
   requirePending,
   requireSession,
   sessionEvent,
@@ -22,9 +22,9 @@ import {
 
 interface ApprovalState {
   session: GateSessionRow | undefined
-  /** Current endpoint of the service, which the approval then keeps; null = the built-in service. */
+  /** Endpoint of the service, which the approval keeps even if the service changes it; null = built-in service. */
   endpointId: string | null
-  /** True if the service requires a claim for every approval. */
+  /** True if the service requires a claim for every signup. */
   isClaimRequired: boolean
 }
 
@@ -34,29 +34,28 @@ interface StartApproval {
   proof: Proof
   acceptedEnvVars?: readonly string[] | undefined
   gateAccountId: GateAccountId
-  /** True if the browser is in the agent's network; null = unknown. */
+  /** True if the approving browser is in the agent's network; null = unknown. */
   isSameNetwork: boolean | null
   claimCodeHash: string
   now: number
 }
 
 /**
- * Starts a signup's approval, which then ends only by the service's response or a timeout, or requests a claim first.
- * No event if either happened before. Does not check whether the service is disabled: the request for the account does.
- * ApiError: 404 no such session, 410 expired, 409 resolved.
+ * Starts a signup's approval, or requests a claim first. Returns no event if either happened before. Throws 404 without
+ * a session, 410 if it has expired, and 409 if it is resolved.
  */
 export function decideApprovalStart(state: ApprovalState, command: StartApproval): DecidedEvent[] {
   const { session, endpointId } = state
-  if (hasApproved(session, command.approveTokenHashes)) return []
+  if (isApprovedWithToken(session, command.approveTokenHashes)) return []
   const pending = requirePending(session, command.now)
   if (phaseOf(pending) !== 'undecided') return []
   const start = needsClaim(pending, state, command)
-    ? claimRequested(pending, command)
-    : started(pending, endpointId, command)
-  return [start, ...acceptedVariables(pending, command)]
+    ? claimRequestedEvent(pending, command)
+    : approvalStartedEvent(pending, endpointId, command)
+  return [start, ...variablesAcceptedEvents(pending, command)]
 }
 
-// Agents that do not support claims are approved without one.
+// Signups by agents that do not support claims are approved without one.
 function needsClaim(
   { claim }: GateSessionRow,
   { isClaimRequired }: ApprovalState,
@@ -68,7 +67,7 @@ function needsClaim(
   )
 }
 
-function started(
+function approvalStartedEvent(
   session: GateSessionRow,
   endpointId: string | null,
   command: StartApproval,
@@ -78,7 +77,7 @@ function started(
   return sessionEvent(session, { type: 'GateSessionApprovalStarted', data }, { now })
 }
 
-function claimRequested(session: GateSessionRow, command: StartApproval): DecidedEvent {
+function claimRequestedEvent(session: GateSessionRow, command: StartApproval): DecidedEvent {
   const { claimCodeHash, now } = command
   const data = {
     ...approvalOf(session, command),
@@ -96,8 +95,8 @@ function approvalOf({ id }: GateSessionRow, command: StartApproval) {
   }
 }
 
-// Returns an event with the additional variables that the person allowed in the agent's env file.
-function acceptedVariables(
+// Records the additional variables that the person allowed in the agent's env file, if any.
+function variablesAcceptedEvents(
   session: GateSessionRow,
   { acceptedEnvVars = [], gateAccountId: gate_account_id, now }: StartApproval,
 ): DecidedEvent[] {
@@ -107,12 +106,16 @@ function acceptedVariables(
   return [sessionEvent(session, { type: 'GateVariablesAccepted', data }, { now })]
 }
 
-export function hasApproved(session: GateSessionRow | undefined, tokenHashes: string[]): boolean {
+/** Throws 404 without a session. */
+export function isApprovedWithToken(
+  session: GateSessionRow | undefined,
+  tokenHashes: string[],
+): boolean {
   const hash = requireSession(session).approve_token_hash
   return hash !== null && tokenHashes.includes(hash)
 }
 
-/** Approved signup that waits for the service's response. */
+/** Approved signup whose service has not provided the account yet. */
 export type StartedSession = GateSessionRow &
   Record<'approval_started_at' | 'risk_score', number> &
   Record<'approve_token_hash' | 'verdict' | 'delivery_key_id' | 'delivery_public_key', string> & {
@@ -133,7 +136,7 @@ export function deliveryKeyOf({ delivery_key_id, delivery_public_key }: StartedS
 
 export type SignupCredentials = Omit<GateSessionApproved, 'gate_session_id' | 'gate_account_id'>
 
-/** No event if the session has ended. */
+/** Returns no event if the session has ended. */
 export function decideApproval(
   session: GateSessionRow | undefined,
   credentials: SignupCredentials,
@@ -151,12 +154,12 @@ export function decideApprovalFailure(
   { problem, now }: { problem: string; now: number },
 ): DecidedEvent[] {
   return isStarted(session)
-    ? [rejection(session, { reason: 'integrator_failed', problem, now })]
+    ? [rejectionEvent(session, { reason: 'integrator_failed', problem, now })]
     : []
 }
 
 // The service's owner and the agent see `problem`, so it must not quote the response.
-type Judgement =
+type ResponseJudgment =
   | { kind: 'accepted'; envelope: DeliveryEnvelope }
   | { kind: 'retry' | 'refuse'; problem: string }
 
@@ -164,19 +167,19 @@ const responseSchema = z.object({ encrypted_delivery: deliveryEnvelopeSchema })
 // Retryable 4xx: timeout, conflict, too early, too many requests.
 const retryableStatuses = [408, 409, 425, 429]
 
-/** Accepts 2xx with an envelope for the delivery key `keyId`. */
-export function judgeResponse({ status, body }: DirectResponse, keyId: string): Judgement {
+/** Accepts a 2xx response whose envelope is sealed to the delivery key `keyId`. Permanent errors are not retried. */
+export function judgeResponse({ status, body }: DirectResponse, keyId: string): ResponseJudgment {
   if (status >= 200 && status < 300) return readEnvelope(body, keyId)
   const problem = `The service answered with status ${status}.`
   const isFinal = status >= 300 && status < 500 && !retryableStatuses.includes(status)
   return { kind: isFinal ? 'refuse' : 'retry', problem }
 }
 
-function readEnvelope(body: Buffer, keyId: string): Judgement {
-  const json = parsedJson(body.toString('utf8'))
+function readEnvelope(body: Buffer, keyId: string): ResponseJudgment {
+  const json = parseJsonOrUndefined(body.toString('utf8'))
   if (json === undefined) return malformed('is not JSON')
   const parsed = responseSchema.safeParse(json)
-  // The path only has names of schema members, so nothing of the response is quoted.
+  // Quotes nothing from the response: the path consists of names in the schema.
   if (!parsed.success)
     return malformed(
       `has no proper ${parsed.error.issues[0]?.path.join('.') || 'encrypted_delivery'}`,
@@ -190,7 +193,7 @@ function readEnvelope(body: Buffer, keyId: string): Judgement {
   return { kind: 'accepted', envelope }
 }
 
-const malformed = (what: string): Judgement => ({
+const malformed = (defect: string): ResponseJudgment => ({
   kind: 'retry',
-  problem: `The service's answer ${what}.`,
+  problem: `The service's answer ${defect}.`,
 })

@@ -6,7 +6,7 @@ import { openToken } from '../../../infra/wire/sealed-token.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
 import type { Proof } from '../sessions.ts'
 
-// Subset of the claims that services/collect/hand-off.ts writes.
+// The claims of services/collect/hand-off.ts that are checked here.
 const claimsSchema = z.object({
   session_id: z.string().refine((id) => isId('sid', id)),
   decision: z.object({
@@ -26,16 +26,16 @@ const claimsSchema = z.object({
 })
 type ProofClaims = z.output<typeof claimsSchema>
 
-/** Decrypts the page's sealed token. ApiError gate.svc_proof_invalid if none of the secrets (SHA-256, hex) opens it. */
+/** Decrypts the page's sealed token. Throws 403 `gate.svc_proof_invalid` if no secret (SHA-256, hex) opens it. */
 export function openProof(sealedToken: string, secretHashes: string[]): ProofClaims {
   for (const secretHash of secretHashes) {
-    const claims = claimsSchema.safeParse(opened(sealedToken, secretHash))
+    const claims = claimsSchema.safeParse(tryOpen(sealedToken, secretHash))
     if (claims.success) return claims.data
   }
   throw new ApiError('gate.svc_proof_invalid')
 }
 
-function opened(sealedToken: string, secretHash: string): unknown {
+function tryOpen(sealedToken: string, secretHash: string): unknown {
   try {
     return openToken(sealedToken, { secretHash })
   } catch {
@@ -47,8 +47,8 @@ const maxAgeMs = 2 * 60 * 1000
 const maxAheadMs = 30 * 1000
 
 /**
- * Returns the proof. ApiError: gate.bot_detected for a bot; gate.svc_proof_invalid for another page, session or approve
- * token, a wrong time, an unanswered challenge, or a page without input.
+ * Returns the proof. Throws `gate.bot_detected` for a bot, and `gate.svc_proof_invalid` for another page, session or
+ * approve token, a proof that is too old or from the future, an unanswered challenge, and a page without input.
  */
 export function checkProof(
   claims: ProofClaims,
@@ -67,13 +67,13 @@ export function checkProof(
   if (!hand_off?.challenge_answered)
     throw invalid('The proof is of a page that did not answer its challenge.')
   if (!hand_off.input_observed) throw invalid('Nobody has used the page that the proof is of.')
-  // The SDK hashes the text that a page binds the sealed token to.
+  // The SDK sends the SHA-256 of the binding.
   if (hand_off.binding !== createHash('sha256').update(approveToken).digest('hex'))
     throw invalid('The proof was made for another approve token.')
   return { verdict, riskScore, sessionId: session_id, decisionId }
 }
 
-/** ApiError gate.svc_proof_invalid if the service requires the verdict human and the proof has another. */
+/** Throws 403 `gate.svc_proof_invalid` if the service requires the verdict `human` and the proof has another. */
 export function requireMinimumVerdict(
   { verdict }: Proof,
   { minimum_verdict }: Pick<GateServiceDefinition, 'minimum_verdict'>,
@@ -81,13 +81,13 @@ export function requireMinimumVerdict(
   if (minimum_verdict !== 'human' || verdict === 'human') return
   const fields = [{ name: 'verdict', issue: 'too_low', received: verdict, expected: 'human' }]
   const message =
-    'This service takes approvals of browsers that are clearly used by a person, and no others.'
+    'This service accepts approvals only from browsers that are clearly used by a person.'
   throw new ApiError('gate.svc_proof_invalid', { message, details: { fields } })
 }
 
 const invalid = (message: string) => new ApiError('gate.svc_proof_invalid', { message })
 
-// Drops query and fragment, which a mail client or messenger may have added to the link.
+// Ignores query and fragment, which mail clients and messengers add to links.
 function pageOf(address: string): string | undefined {
   const url = URL.parse(address)
   return url ? url.origin + url.pathname : undefined

@@ -19,8 +19,8 @@ import {
   approveParameterSet,
   type CheckedApproval,
   findOutcomeToken,
-  signupOutcome,
   startSignupApproval,
+  waitForSignupOutcome,
 } from './commands.ts'
 import { approveBody, approvedSchema } from './schemas.ts'
 
@@ -38,24 +38,24 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
     body: approveBody,
     parameterSet: approveParameterSet,
     idempotent: true,
-    answers: { 200: single(approvedSchema) },
+    responses: { 200: single(approvedSchema) },
     errors: [403, 404, 410, 429],
-    async run(request, { reply, answer }) {
+    async run(request, { reply, toResponse }) {
       const session = requireSession(await findGateSession(pool, gateSessionIdOf(request)))
-      const repeatable = { request, reply, scope: session.id }
-      if (await idempotency.replay(repeatable)) return reply
+      const idempotent = { request, reply, scope: session.id }
+      if (await idempotency.replay(idempotent)) return reply
       const token = await findOutcomeToken(context, session, request.body)
-      // Idempotent by itself, so no response is stored for the Idempotency-Key.
+      // Reading the outcome is idempotent, so its response is not stored for the Idempotency-Key.
       if (token !== undefined) return { data: await outcomeOf(context, session, token) }
-      // Before the row for the Idempotency-Key is created, so that a refusal leaves nothing behind.
+      // Before `idempotency.run`, so that an invalid approval stores nothing.
       const approval = await admitApproval(context, {
         session,
         body: request.body,
         ip: request.ip,
       })
-      return idempotency.run(repeatable, async (command) => {
+      return idempotency.run(idempotent, async (command) => {
         const deps = depsOf(command, decideAs(consentingPerson, request))
-        return answer({ data: await approve({ ...context, ...deps }, approval) })
+        return toResponse({ data: await approve({ ...context, ...deps }, approval) })
       })
     },
   })
@@ -72,5 +72,5 @@ async function approve(gate: GateContext & GateDeps, approval: CheckedApproval) 
 function outcomeOf(context: GateContext, session: GateSessionRow, token: Token<'gtapr'>) {
   return session.kind === 'login'
     ? loginOutcome(context, session.id, token)
-    : signupOutcome(context, session, token)
+    : waitForSignupOutcome(context, session, token)
 }

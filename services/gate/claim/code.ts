@@ -1,6 +1,6 @@
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
 import { matchesTokenHash, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { counterRandom } from '../../../infra/random.ts'
+import { createDeterministicRandom } from '../../../infra/random.ts'
 
 interface CodeOptions {
   keyring: Keyring
@@ -9,8 +9,8 @@ interface CodeOptions {
 }
 
 /**
- * Returns six digits for the page with this approve token. The code is derived and only its hash is stored, so a page
- * that repeats its request after a lost response gets the same code.
+ * Returns the six-digit claim code for the page with this approve token. Only the hash is stored; a page that repeats
+ * its request gets the same code, because it is derived.
  */
 export function deriveClaimCode(options: CodeOptions): { code: string; hash: string } {
   const { keyring, gateSessionId } = options
@@ -18,7 +18,7 @@ export function deriveClaimCode(options: CodeOptions): { code: string; hash: str
   return { code, hash: tokenHashes(keyring, hashInput(gateSessionId, code))[0] }
 }
 
-/** Returns the code that matches the stored hash; undefined for an approve token that has not approved. */
+/** Returns the code that matches the stored hash; undefined if the session was approved with another token. */
 export function findClaimCode(options: CodeOptions, hash: string | null): string | undefined {
   const { keyring, gateSessionId } = options
   const codes = keyring.all.map((master) => codeUnder(master, options))
@@ -36,11 +36,14 @@ const hashInput = (gateSessionId: string, code: string) => `claim ${gateSessionI
 
 function codeUnder(master: MasterKey, { gateSessionId, approveToken }: CodeOptions): string {
   const seed = Buffer.from(`${gateSessionId}\0${approveToken}`)
-  const number = counterRandom(master.derive('gate-claim-code'), seed)(6).readUIntBE(0, 6)
+  const number = createDeterministicRandom(
+    master.derive('gate-claim-code'),
+    seed,
+  )(6).readUIntBE(0, 6)
   return String(number % 1_000_000).padStart(6, '0')
 }
 
-/** Returns the six digits without spaces and hyphens; undefined if the text is not a code. */
+/** Returns the six digits without spaces and hyphens; undefined if the text is not a claim code. */
 export function parseClaimCode(text: string): string | undefined {
   const digits = text.replaceAll(/[\s-]/g, '')
   return /^\d{6}$/.test(digits) ? digits : undefined

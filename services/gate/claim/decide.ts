@@ -2,15 +2,22 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { phaseOf, rejection, requirePending, requireSession, sessionEvent } from '../sessions.ts'
+import {
+  phaseOf,
+  rejectionEvent,
+  requirePending,
+  requireSession,
+  sessionEvent,
+} from '../sessions.ts'
 
 // With six digits, five guesses succeed once in 200,000 signups.
 const maxClaimFailures = 5
 
 /**
- * Starts the approval for the correct code, counts a wrong one, and rejects the signup after the fifth. No event if the
- * correct code was sent before. `endpointId`: the service's current endpoint, which the approval then keeps. ApiError:
- * 404 no such session, 410 expired, 409 rejected, 403 before a person approved.
+ * Starts the approval if the code is correct, records a failure if it is wrong, and rejects the signup after the fifth
+ * failure. Returns no event if the correct code was sent before. `endpointId`: the service's endpoint, which the
+ * approval keeps even if the service changes it. Throws 404 if there is no session, 410 if it has expired, 409 if it is
+ * rejected, and 403 if no person has approved yet.
  */
 export function decideClaim(
   state: { session: GateSessionRow | undefined; endpointId: string | null; isCorrectCode: boolean },
@@ -32,12 +39,12 @@ export function decideClaim(
   const data = { ...ids, failed_at: now }
   const failure = sessionEvent(session, { type: 'GateSessionClaimFailed', data }, { now, name })
   if (failures < maxClaimFailures) return [failure]
-  return [failure, rejection(session, { reason: 'claim_failed', now })]
+  return [failure, rejectionEvent(session, { reason: 'claim_failed', now })]
 }
 
 const notApproved = 'Nobody has approved yet. The consent page shows the code once a person has.'
 
-/** ApiError 403 if the events say that the code was wrong. `earlierFailures`: number of wrong codes before this one. */
+/** Throws 403 if the events record a wrong code. `earlierFailures`: number of wrong codes before this one. */
 export function throwIfWrongCode(events: DomainEvent[], earlierFailures: number): void {
   if (!events.some(({ type }) => type === 'GateSessionClaimFailed')) return
   const left = maxClaimFailures - earlierFailures - 1

@@ -27,17 +27,17 @@ export function claimRoutes(app: FastifyInstance, context: GateContext): void {
     body: claimBody,
     parameterSet,
     idempotent: true,
-    answers: { 200: single(claimedSchema) },
+    responses: { 200: single(claimedSchema) },
     errors: [403, 404, 410],
-    async run(request, { reply, answer }) {
+    async run(request, { reply, toResponse }) {
       const session = await requireSignup(context, request, 'claim')
       const code = checkedCode(request.body.code)
       return idempotency.run({ request, reply, scope: session.id }, async () => {
         const decide = decideAs(agentOf(session), request)
         await claimSignup({ ...context, decide }, session, code)
-        approvals.run(session.id)
+        approvals.startIfIdle(session.id)
         const claimed = requireSession(await findGateSession(pool, session.id))
-        return answer({ data: claimedJson(claimed) })
+        return toResponse({ data: claimedJson(claimed) })
       })
     },
   })

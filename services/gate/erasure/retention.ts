@@ -4,10 +4,10 @@ import { findSessionsEndedBefore } from '../../../projections/gate/queries.ts'
 import type { GateOptions } from '../context.ts'
 
 const hourMs = 60 * 60 * 1000
-// Limits how long the lock's connection is idle while an erasure waits for all read models.
+// Bounds the transaction that holds the lock, because an erasure waits for all read models.
 const maxSessions = 100
 
-/** Erases the personal data of sessions past retention. Any number of processes may run it; one works at a time. */
+/** Starts the erasure of sessions past retention. Any number of processes can run it; one works at a time. */
 export function runGateRetention(options: GateOptions, intervalMs = hourMs): Periodic {
   return runPeriodically({
     intervalMs,
@@ -17,7 +17,7 @@ export function runGateRetention(options: GateOptions, intervalMs = hourMs): Per
   })
 }
 
-/** Erases sessions past retention and returns their number, at most 100. */
+/** Erases the personal data of up to 100 sessions past retention and returns their number. */
 export function erasePastRetention(options: GateOptions): Promise<number> {
   const { pool, clock, decideAs, eraseSessions, retentionMs } = options
   return transaction(pool, async (tx) => {

@@ -13,7 +13,7 @@ import {
   requireOwnOrigin,
 } from '../requests.ts'
 import { consentingPerson } from '../sessions.ts'
-import { isReceiptOf } from './receipt.ts'
+import { isReceiptToken } from './receipt.ts'
 
 export function gateErasureRoutes(app: FastifyInstance, context: GateContext): void {
   const { keyring, limits, publicUrl, eraseSession, decideAs } = context
@@ -28,12 +28,12 @@ export function gateErasureRoutes(app: FastifyInstance, context: GateContext): v
     params: gateSessionParams,
     body: eraseBody,
     parameterSet: 'gate_session_erase',
-    answers: { 200: single(erasedSchema) },
+    responses: { 200: single(erasedSchema) },
     errors: [403, 404, 429],
     async run(request) {
       const gateSessionId = gateSessionIdOf(request)
       const token = request.body.receipt_token
-      if (!isReceiptOf(keyring, { token, gateSessionId }))
+      if (!isReceiptToken(keyring, { token, gateSessionId }))
         throw new ApiError('gate.session_not_found')
       const decide = decideAs(consentingPerson, request)
       if (!(await eraseSession(decide, gateSessionId))) throw new ApiError('gate.session_not_found')

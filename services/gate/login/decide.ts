@@ -4,7 +4,7 @@ import type { GateSessionId } from '../../../infra/ids.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { type TokenScope, usableToken } from '../accounts/decide.ts'
-import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
+import { type RegisteredService, requireOpenService } from '../registry/registered-services.ts'
 import type { Requester } from '../requests.ts'
 import {
   approvalMembers,
@@ -30,8 +30,8 @@ interface OpenLogin {
 }
 
 /**
- * No event for a repeated command. ApiError: 401 unless the token is usable and was issued for this service, 404 unless
- * the service is open and has a dashboard.
+ * Returns no event for a repeated command. Throws 401 unless the token is usable and was issued for this service, and
+ * 404 unless the service is open and has a dashboard.
  */
 export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin): DecidedEvent[] {
   const { gateSessionId, requester, confirmationCode, now } = command
@@ -45,7 +45,7 @@ export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin)
     throw new ApiError('request.not_found', {
       message: 'The service has no dashboard to log in to.',
     })
-  // 401 and not 404: the registry is public, but not the services that an account belongs to.
+  // Not 404, because the service exists in the public registry.
   if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
   const data = {
@@ -65,7 +65,6 @@ export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin)
   return [sessionEvent(opened, { type: 'LoginSessionOpened', data }, { now })]
 }
 
-/** ApiError 401 unless the token is usable. */
 export function requireUsableToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow {
   const usable = usableToken(token, now)
   if (!usable) throw new ApiError('auth.invalid_api_key')
@@ -81,8 +80,8 @@ interface LoginApproval {
 }
 
 /**
- * No event if the same token approved before and its code is unused. ApiError: 404 no such session, 410 the session or
- * its code has expired, 409 the session is resolved or its code was used.
+ * Returns no event if the same approve token approved before and the code is still unused. Throws 404 if there is no
+ * session, 410 if it or its code has expired, and 409 if it is resolved or its code was used.
  */
 export function decideLoginApproval(
   session: GateSessionRow | undefined,
@@ -113,25 +112,25 @@ function isRepeatedApproval(
 }
 
 /**
- * Checks that a code for the account could be used. ApiError: 404 if the service's organization is not active, as when
- * a login is created; 410 if the agent token that requested the login was revoked or has expired.
+ * Throws 404 if the service's organization is not active, and 410 if the agent token that requested the login was
+ * revoked or has expired, because a login code would be useless then.
  */
-export function checkAccount(
+export function requireUsableAccount(
   { owner, token }: { owner: OrganizationRow | undefined; token: AgentTokenRow | undefined },
   now: number,
 ): void {
   if (owner?.status !== 'active')
-    throw new ApiError('request.not_found', { message: 'The service takes no logins now.' })
+    throw new ApiError('request.not_found', { message: 'The service does not accept logins now.' })
   if (!usableToken(token, now)) {
-    const message = 'The agent token that asked for this login does not work any more.'
+    const message = 'The agent token that requested this login no longer works.'
     throw new ApiError('gate.session_expired', { message })
   }
 }
 
 /**
- * No event if the same request consumed the code before. ApiError: 410 gate.session_already_resolved if another request
- * did, and 410 gate.session_expired unless the code is valid and belongs to the scope. A code whose agent token was
- * revoked counts as expired.
+ * Returns no event if the same request consumed the code before. Throws 410 `gate.session_already_resolved` if another
+ * request did, and 410 `gate.session_expired` if the code has expired, belongs to another scope, or its agent token was
+ * revoked.
  */
 export function decideCodeConsumption(
   { session, token }: Pick<LoginOpeningState, 'session' | 'token'>,
@@ -140,20 +139,20 @@ export function decideCodeConsumption(
   const { organizationId, environment, consumptionId, now } = command
   const isInScope =
     session?.organization_id === organizationId && session.environment === environment
-  if (!isInScope) throw expiredCode()
+  if (!isInScope) throw expiredCodeError()
   if (session.code === 'consumed') {
     if (session.code_consumption_id === consumptionId) return []
     const message = 'The login code was used before.'
     throw new ApiError('gate.session_already_resolved', { status: 410, message })
   }
   const isOpen = session.code === 'issued' && (session.code_expires_at ?? 0) > now
-  if (!isOpen || token?.status !== 'active') throw expiredCode()
+  if (!isOpen || token?.status !== 'active') throw expiredCodeError()
   const data = { gate_session_id: session.id, consumption_id: consumptionId, consumed_at: now }
   return [sessionEvent(session, { type: 'LoginCodeConsumed', data }, { now })]
 }
 
-export function expiredCode(): ApiError {
+export function expiredCodeError(): ApiError {
   return new ApiError('gate.session_expired', {
-    message: 'The login code is unknown, or its time is over.',
+    message: 'The login code is unknown or expired.',
   })
 }

@@ -21,7 +21,7 @@ export function loginRoutes(app: FastifyInstance, context: GateContext): void {
 }
 
 function createRoute(app: FastifyInstance, context: GateContext): void {
-  const { idempotency, limits, clock, pool, keyring, publicUrl, decideAs, depsOf, readCurrent } =
+  const { idempotency, limits, clock, pool, keyring, publicUrl, decideAs, depsOf, readFresh } =
     context
   endpoint(app, {
     ...gateRoute,
@@ -34,13 +34,13 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     body: loginSessionBody,
     parameterSet: 'gate_login_session_create',
     idempotent: true,
-    answers: { 201: single(loginSessionSchema) },
+    responses: { 201: single(loginSessionSchema) },
     errors: [404],
-    async run(request, { reply, answer }) {
+    async run(request, { reply, toResponse }) {
       const agentToken = agentTokenOf(request)
       const find = () => findAgentToken(pool, tokenHashes(keyring, agentToken))
-      const token = requireUsableToken(await readCurrent(find), clock())
-      // Counted only now, so that guessed tokens leave no rows behind.
+      const token = requireUsableToken(await readFresh(find), clock())
+      // After the token check, so that guessed tokens add no rows to the limits table.
       await limits.count('create_login', agentToken)
       const { service_id: serviceId } = request.body
       const login = { token, serviceId, requester: requesterOf(request) }
@@ -50,14 +50,14 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
         const deps = depsOf(command, decide)
         const session = await openLogin(deps, login)
         await renewTokenIfDue(deps, token)
-        return answer({ data: loginSessionJson(session, publicUrl) })
+        return toResponse({ data: loginSessionJson(session, publicUrl) })
       })
     },
   })
 }
 
 function consumeRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, idempotency, limits, decideByKey, depsOf, readCurrent } = context
+  const { auth, idempotency, limits, decideByKey, depsOf, readFresh } = context
   endpoint(app, {
     ...gateRoute,
     route: `POST ${path}/consume`,
@@ -69,16 +69,16 @@ function consumeRoute(app: FastifyInstance, context: GateContext): void {
     body: loginCodeBody,
     parameterSet: 'gate_login_session_consume',
     idempotent: true,
-    answers: { 200: single(dashboardLoginSchema) },
+    responses: { 200: single(dashboardLoginSchema) },
     errors: [410],
-    async run(request, { reply, answer }) {
-      const scope = auth.scope(request)
+    async run(request, { reply, toResponse }) {
+      const scope = auth.dataScope(request)
       const { code } = request.body
       await limits.count('consume', scope.organizationId, code)
       return idempotency.run({ request, reply }, async (command) => {
-        const deps = { ...depsOf(command, decideByKey(request)), readCurrent }
+        const deps = { ...depsOf(command, decideByKey(request)), readFresh }
         const account = await consumeLoginCode(deps, code, scope)
-        return answer({ data: { object: 'gate_dashboard_login', ...account } })
+        return toResponse({ data: { object: 'gate_dashboard_login', ...account } })
       })
     },
   })

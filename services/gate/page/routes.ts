@@ -5,16 +5,16 @@ import {
   contentTypes,
   type FileType,
   fileRoute,
-  isolation,
+  isolationHeaders,
   pageHeaders,
 } from '../../../infra/http/pages.ts'
 import { isId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
-import { findRegistered } from '../registry/registered.ts'
+import { findRegisteredService } from '../registry/registered-services.ts'
 
 const folder = path.join(import.meta.dirname, 'assets')
-// The URL must not leak in a referrer: anyone who has it can decide the request.
+// Anyone with the page's URL can decide the request, so it must not leak in a referrer.
 const referrer = 'no-referrer'
 
 export async function consentPageRoutes(app: FastifyInstance, context: GateContext): Promise<void> {
@@ -27,9 +27,12 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
         context.consentKeys.publishableKey(),
         logoOriginOf(params.gateSessionId, context),
       ])
-      const images = ["'self'", ...(logo ? [logo] : [])]
+      const imageSources = ["'self'", ...(logo ? [logo] : [])]
       return reply
-        .headers({ ...pageHeaders({ images, referrer, caching: 'no-store' }), ...isolation })
+        .headers({
+          ...pageHeaders({ imageSources, referrer, caching: 'no-store' }),
+          ...isolationHeaders,
+        })
         .header('content-type', contentTypes.html)
         .send(html.replace('{{publishableKey}}', key))
     },
@@ -37,14 +40,14 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
   const receiptHtml = await readFile(path.join(folder, 'receipt.html'), 'utf8')
   app.get('/gate/receipt/:gateSessionId', { schema: { hide: true } }, (_request, reply) =>
     reply
-      .headers({ ...pageHeaders({ referrer, caching: 'no-store' }), ...isolation })
+      .headers({ ...pageHeaders({ referrer, caching: 'no-store' }), ...isolationHeaders })
       .header('content-type', contentTypes.html)
       .send(receiptHtml),
   )
   await assetRoutes(app)
 }
 
-// Returns undefined for an unknown session, too. The page's script, not this response, reports that.
+// Returns undefined for an unknown session, too, because the page's script reports that.
 async function logoOriginOf(
   gateSessionId: string,
   { pool, publicUrl }: GateContext,
@@ -53,7 +56,7 @@ async function logoOriginOf(
     ? await findGateSession(pool, gateSessionId)
     : undefined
   if (!session) return undefined
-  const service = await findRegistered(pool, { serviceId: session.service_id, publicUrl })
+  const service = await findRegisteredService(pool, { serviceId: session.service_id, publicUrl })
   return logoOrigin(service?.definition.branding.logo_url)
 }
 
@@ -72,7 +75,7 @@ async function assetRoutes(app: FastifyInstance): Promise<void> {
   }
 }
 
-// Origins that are safe in a content security policy: no wildcard, and no character that ends a directive.
+// Origins that are safe in a content security policy: without wildcards and characters that end a directive.
 const plainOrigin = /^https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
 
 export function logoOrigin(logoUrl: string | null | undefined): string | undefined {

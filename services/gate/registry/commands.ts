@@ -1,4 +1,4 @@
-import { endpointsLock } from '../../../infra/access/organization.ts'
+import { webhookEndpointsLock } from '../../../infra/access/organization.ts'
 import { checkAll } from '../../../infra/errors/check-all.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
 import { isId } from '../../../infra/ids.ts'
@@ -8,9 +8,9 @@ import {
   countServices,
   findService,
   findSimilarServiceIds,
+  findVerifiedNamesOfOthers,
   isServiceEventApplied,
   type ServiceScope,
-  verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { findEndpoint } from '../../../projections/webhooks/queries.ts'
@@ -23,16 +23,16 @@ import {
   decideServiceDisabling,
   type ServicePath,
 } from './decide.ts'
-import { type CompleteFields, checkedDefinition, completeDefinition } from './definition.ts'
-import { checkedServiceId, invalidMember, isServiceId } from './fields.ts'
-import { domainChallenge, domainOf, findProof } from './ownership.ts'
+import { type CompleteFields, checkedNewDefinition, checkedServiceFields } from './definition.ts'
+import { checkedServiceId, fieldError, isServiceId } from './fields.ts'
+import { domainChallenge, findDomainProof, parseRegistrableDomain } from './ownership.ts'
 import type { ServiceFields } from './schemas.ts'
-import { checkVerifiable, decideDomainVerification, decideVerification } from './verification.ts'
-import { ownablePrefix } from './well-known.ts'
+import { decideDomainVerification, decideVerification, requireVerifiable } from './verification.ts'
+import { ownableEnvPrefix } from './well-known.ts'
 
 type ServiceDeps = Omit<CommandDeps, 'keyring'>
 
-/** ApiError: 404 no such organization, 403 not active, 409 id taken or too many services, 422 invalid fields. */
+/** Throws the errors of `decideRegistration`, and 422 naming the invalid fields. */
 export async function createService(
   { decide, clock, ...deps }: ServiceDeps,
   { id, organizationId, environment, ...fields }: ServiceScope & CompleteFields & { id: string },
@@ -40,70 +40,67 @@ export async function createService(
   const rules = { environment, parameterSet: 'gate_service_create' } as const
   const { serviceId, definition } = checkAll({
     serviceId: () => checkedServiceId(id, rules),
-    definition: () => completeDefinition(fields, rules),
+    definition: () => checkedNewDefinition(fields, rules),
   })
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   const path = { organizationId, environment, serviceId }
-  const stream = serviceDecision(path)
+  const stream = serviceDecisionOptions(path)
   await decide({
     ...stream,
-    // Ids that differ only in - and _ map to the same variable, which only one service can have.
+    // Ids that differ only in - and _ share the name of their token variable, so only one of them can be registered.
     locks: [...stream.locks, `gate-variable:${agentTokenEnvName(serviceId)}`],
-    // The organization's other services may be in any partition.
+    // The organization's other services can be in any partition.
     reads: 'topic',
-    ...readsEndpoints(path),
+    ...alsoReadsEndpoints(path),
     load: async (tx) => ({
       organization: await findOrganization(tx, organizationId),
       isRepeated: await isServiceEventApplied(tx, eventId),
       similarIds: await findSimilarServiceIds(tx, serviceId),
       count: await countServices(tx, organizationId),
-      verifiedNames: await verifiedNames(tx, organizationId),
-      endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
+      verifiedNames: await findVerifiedNamesOfOthers(tx, organizationId),
+      endpoint: await findServiceEndpoint(tx, path, fields.webhook_endpoint_id),
     }),
     decide: (state) => decideRegistration(state, { ...path, definition, eventId, now }),
   })
 }
 
-/** ApiError: 404 no such service, 403 organization not active, 409 disabled, 422 invalid fields. */
+/** Throws the errors of `decideServiceChange`, and 422 naming the invalid fields. */
 export async function changeService(
   { decide, clock, ...deps }: ServiceDeps,
   { organizationId, environment, serviceId, ...fields }: ServicePath & ServiceFields,
 ): Promise<void> {
-  const changes = checkedDefinition(fields, { environment, parameterSet: 'gate_service_update' })
+  const changes = checkedServiceFields(fields, { environment, parameterSet: 'gate_service_update' })
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   const path = { organizationId, environment, serviceId }
   await decide({
-    ...serviceDecision(path),
-    ...(fields.webhook_endpoint_id !== undefined && readsEndpoints(path)),
+    ...serviceDecisionOptions(path),
+    ...(fields.webhook_endpoint_id !== undefined && alsoReadsEndpoints(path)),
     load: async (tx) => ({
       ...(await loadService(tx, path)),
-      endpoint: await endpointOf(tx, path, fields.webhook_endpoint_id),
-      verifiedNames: fields.name === undefined ? [] : await verifiedNames(tx, organizationId),
+      endpoint: await findServiceEndpoint(tx, path, fields.webhook_endpoint_id),
+      verifiedNames:
+        fields.name === undefined ? [] : await findVerifiedNamesOfOthers(tx, organizationId),
     }),
     decide: (state) => decideServiceChange(state, { ...path, changes, eventId, now }),
   })
 }
 
-/**
- * Disables the service permanently; a repeat has no effect. ApiError: 404 no such service, 403 organization not active.
- */
+/** Disables the service permanently. Throws the errors of `decideServiceDisabling`. */
 export async function disableService(
   { decide, clock }: ServiceDeps,
   path: ServicePath,
 ): Promise<void> {
   const now = clock()
   await decide({
-    ...serviceDecision(path),
+    ...serviceDecisionOptions(path),
     load: (tx) => loadService(tx, path),
     decide: (state) => decideServiceDisabling(state, { ...path, now }),
   })
 }
 
-/**
- * Sets or withdraws the operator's verification; a repeat has no effect. ApiError: 404 no organization has the service.
- */
+/** Sets or withdraws the operator's verification. Throws the errors of `decideVerification`. */
 export async function verifyService(
   { decide, clock, ...deps }: ServiceDeps,
   { serviceId, verified }: { serviceId: string; verified: boolean },
@@ -118,29 +115,29 @@ export async function verifyService(
 }
 
 /**
- * Verifies the website's domain if it publishes the challenge; does nothing for a verified one. ApiError: 404 no such
- * service, 403 organization not active, 409 disabled, 422 challenge not found or domain not verifiable, 429.
+ * Verifies the domain of the service's website if it publishes the challenge. Throws the errors of
+ * `decideDomainVerification`, 422 if the challenge is not found or the domain not verifiable, and 429 over the limit.
  */
 export async function verifyDomain(
   { decide, clock, random, pool, keyring, domainReader, limits }: GateDeps,
   path: ServicePath,
 ): Promise<void> {
-  const { verified_domain, definition } = checkVerifiable(await loadService(pool, path), path)
+  const { verified_domain, definition } = requireVerifiable(await loadService(pool, path), path)
   if (verified_domain !== null) return
   const { website } = definition
   const domain = requireVerifiableDomain(website)
   await limits.count('verify_domain', path.serviceId)
   const claim = { organizationId: path.organizationId, serviceId: path.serviceId, domain }
-  const proof = await findProof(domainReader, keyring, claim)
+  const proof = await findDomainProof(domainReader, keyring, claim)
   if (proof === undefined) {
     const { dns, file } = domainChallenge(keyring, claim)
     const expected = `a TXT record of ${dns.name} that is ${dns.value}, or the line ${file.content} in ${file.url}`
-    throw invalidMember(websiteField, { issue: 'not_shown', expected })
+    throw fieldError(websiteField, { issue: 'not_shown', expected })
   }
   const now = clock()
   const eventId = newId('evt', { random, now })
   await decide({
-    ...serviceDecision(path),
+    ...serviceDecisionOptions(path),
     load: (tx) => loadService(tx, path),
     decide: (state) =>
       decideDomainVerification(state, { ...path, website, domain, proof, eventId, now }),
@@ -150,23 +147,23 @@ export async function verifyDomain(
 const websiteField = { field: 'website', parameterSet: 'gate_service_domain_verify' } as const
 
 function requireVerifiableDomain(website: string): string {
-  const registrable = domainOf(website)
-  if (registrable && ownablePrefix(registrable.label, registrable.domain) !== null)
+  const registrable = parseRegistrableDomain(website)
+  if (registrable && ownableEnvPrefix(registrable.label, registrable.domain) !== null)
     return registrable.domain
   const expected = registrable
-    ? `another domain: variables that begin with ${envPrefixOf(registrable.label)} are of others, too`
-    : 'a website under a domain of its own, not an address or a name under which anybody may have one'
-  throw invalidMember(websiteField, { issue: 'not_allowed', expected })
+    ? `another domain: other services also have variables that begin with ${envPrefixOf(registrable.label)}`
+    : 'a website with its own registrable domain, not an IP address or a public suffix'
+  throw fieldError(websiteField, { issue: 'not_allowed', expected })
 }
 
-// Also locks the organization's endpoints, because a service refers to one. The lock also serializes the organization's
-// registrations, so that they can be counted.
-function serviceDecision({ organizationId, serviceId }: ServicePath) {
+// The lock on the organization's endpoints keeps the service's endpoint from changing, and serializes registrations, so
+// that the number of services is exact.
+function serviceDecisionOptions({ organizationId, serviceId }: ServicePath) {
   const stream = serviceStream(serviceId)
-  return { ...stream, locks: [...stream.locks, endpointsLock(organizationId)] }
+  return { ...stream, locks: [...stream.locks, webhookEndpointsLock(organizationId)] }
 }
 
-function readsEndpoints({ organizationId: key }: ServicePath) {
+function alsoReadsEndpoints({ organizationId: key }: ServicePath) {
   return { alsoReads: [{ projection: 'webhooks', topic: eventTopics.WebhookEndpointCreated, key }] }
 }
 
@@ -177,7 +174,7 @@ async function loadService(tx: Db, { organizationId, serviceId }: ServicePath) {
   }
 }
 
-async function endpointOf(tx: Tx, scope: ServiceScope, endpointId: string | undefined) {
+async function findServiceEndpoint(tx: Tx, scope: ServiceScope, endpointId: string | undefined) {
   if (endpointId === undefined || !isId('we', endpointId)) return undefined
   return findEndpoint(tx, { ...scope, endpointId })
 }

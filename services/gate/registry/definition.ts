@@ -11,14 +11,14 @@ import type {
 import {
   checkedServiceUrl,
   checkedText,
-  child,
-  defaults,
-  type FieldMember,
   type FieldRules,
-  invalidMember,
+  fieldError,
+  nested,
+  type ServiceField,
   serviceBounds,
+  serviceDefaults,
 } from './fields.ts'
-import { refuseForbidden } from './forbidden.ts'
+import { refuseForbiddenValues } from './forbidden.ts'
 import type { createServiceBody, ServiceFields } from './schemas.ts'
 
 export type CompleteFields = ServiceFields &
@@ -28,31 +28,33 @@ export type CompleteFields = ServiceFields &
   >
 
 /**
- * Returns a full definition with defaults. ApiError 422 naming the invalid fields, or the largest if it is too large.
+ * Returns the definition of a new service, with defaults. Throws 422 naming the invalid fields, or the largest field if
+ * the definition is too large.
  */
-export function completeDefinition(
+export function checkedNewDefinition(
   fields: CompleteFields,
   rules: FieldRules,
 ): GateServiceDefinition {
   const { name, description, website, webhook_endpoint_id } = fields
   const { checked } = checkAll({
-    checked: () => checkedDefinition(fields, rules),
-    allowed: () => refuseForbidden(fields, rules),
+    checked: () => checkedServiceFields(fields, rules),
+    allowed: () => refuseForbiddenValues(fields, rules),
   })
-  const definition = { ...defaults, name, description, website, webhook_endpoint_id, ...checked }
-  refuseLarge(definition, rules)
+  const required = { name, description, website, webhook_endpoint_id }
+  const definition = { ...serviceDefaults, ...required, ...checked }
+  refuseTooLarge(definition, rules)
   return definition
 }
 
-/** Returns the given fields, normalized. ApiError 422 naming the invalid ones. */
-export function checkedDefinition(
+/** Returns the fields that are present, normalized. Throws 422 naming the invalid ones. */
+export function checkedServiceFields(
   fields: ServiceFields,
   rules: FieldRules,
 ): Partial<GateServiceDefinition> {
   const { name, description, website, dashboard_login_url, docs_url } = fields
   const { env_vars, sdks, branding, consent } = fields
   const { webhook_endpoint_id, discoverable, claim_required, minimum_verdict } = fields
-  const member = (field: keyof ServiceFields): FieldMember => ({ ...rules, field })
+  const member = (field: keyof ServiceFields): ServiceField => ({ ...rules, field })
   const descriptionRule = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
   return checkPresent<GateServiceDefinition>({
     name:
@@ -69,7 +71,7 @@ export function checkedDefinition(
     sdks: sdks && (() => checkedSdks(sdks, member('sdks'))),
     branding: branding && (() => checkedBranding(branding, member('branding'))),
     consent: consent && (() => checkedConsent(consent, member('consent'))),
-    // The decision on the service checks that the endpoint exists.
+    // registry/decide.ts checks that the endpoint exists.
     webhook_endpoint_id: webhook_endpoint_id !== undefined && (() => webhook_endpoint_id),
     discoverable: discoverable !== undefined && (() => discoverable),
     claim_required: claim_required !== undefined && (() => claim_required),
@@ -80,7 +82,8 @@ export function checkedDefinition(
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-export function refuseLarge(
+/** Throws 422 naming the largest field if the definition is too large. */
+export function refuseTooLarge(
   definition: GateServiceDefinition,
   { parameterSet }: Pick<FieldRules, 'parameterSet'>,
 ): void {
@@ -91,47 +94,47 @@ export function refuseLarge(
   }))
   const [largest] = members.toSorted((a, b) => b.size - a.size)
   const expected = `smaller: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
-  throw invalidMember(
+  throw fieldError(
     { field: largest?.field ?? 'body', parameterSet },
     { issue: 'too_large', expected },
   )
 }
 
-function refuseTooMany(entries: readonly unknown[], list: FieldMember, max: number): void {
+function refuseTooMany(entries: readonly unknown[], list: ServiceField, max: number): void {
   if (entries.length > max)
-    throw invalidMember(list, { issue: 'too_many', expected: `at most ${max}` })
+    throw fieldError(list, { issue: 'too_many', expected: `at most ${max}` })
 }
 
-function checkedEnvVars(variables: readonly GateEnvVar[], list: FieldMember): GateEnvVar[] {
+function checkedEnvVars(variables: readonly GateEnvVar[], list: ServiceField): GateEnvVar[] {
   refuseTooMany(variables, list, serviceBounds.envVars)
   const { checked } = checkAll({
-    checked: () => checkEach(variables, (variable, i) => checkedEnvVar(variable, child(list, i))),
+    checked: () => checkEach(variables, (variable, i) => checkedEnvVar(variable, nested(list, i))),
     unique: () => refuseDuplicates(variables, list),
   })
   return checked
 }
 
-function checkedEnvVar({ name, key, secret }: GateEnvVar, member: FieldMember): GateEnvVar {
+function checkedEnvVar({ name, key, secret }: GateEnvVar, member: ServiceField): GateEnvVar {
   const checked = checkAll({
-    name: () => checkedText(name, child(member, 'name'), { max: serviceBounds.envVarName }),
-    key: () => checkedKey(key, child(member, 'key')),
+    name: () => checkedText(name, nested(member, 'name'), { max: serviceBounds.envVarName }),
+    key: () => checkedKey(key, nested(member, 'key')),
   })
   return { ...checked, secret }
 }
 
-function checkedKey(key: string, member: FieldMember): string {
+function checkedKey(key: string, member: ServiceField): string {
   if (isEnvName(key)) return key
   const expected = '1-128 letters, digits and _, not beginning with a digit'
-  throw invalidMember(member, { issue: 'invalid', expected })
+  throw fieldError(member, { issue: 'invalid', expected })
 }
 
-// Ignores case, because variable names are case-insensitive on Windows.
-function refuseDuplicates(variables: readonly GateEnvVar[], list: FieldMember): void {
+// Ignores case, as Windows does for variable names.
+function refuseDuplicates(variables: readonly GateEnvVar[], list: ServiceField): void {
   const seen = new Set<string>()
   checkEach(variables, ({ key }, i) => {
     const upper = key.toUpperCase()
     if (seen.has(upper))
-      throw invalidMember(child(child(list, i), 'key'), {
+      throw fieldError(nested(nested(list, i), 'key'), {
         issue: 'repeated',
         expected: 'each key once',
       })
@@ -139,59 +142,59 @@ function refuseDuplicates(variables: readonly GateEnvVar[], list: FieldMember): 
   })
 }
 
-function checkedSdks(sdks: readonly GateSdk[], list: FieldMember): GateSdk[] {
+function checkedSdks(sdks: readonly GateSdk[], list: ServiceField): GateSdk[] {
   refuseTooMany(sdks, list, serviceBounds.sdks)
   const installRule = { max: serviceBounds.sdkInstall, lines: serviceBounds.sdkInstallLines }
   return checkEach(sdks, ({ label, install, url }, i) => {
-    const member = child(list, i)
+    const member = nested(list, i)
     return checkAll({
-      label: () => checkedText(label, child(member, 'label'), { max: serviceBounds.sdkLabel }),
-      install: () => checkedText(install, child(member, 'install'), installRule),
-      url: () => checkedServiceUrl(url, child(member, 'url')),
+      label: () => checkedText(label, nested(member, 'label'), { max: serviceBounds.sdkLabel }),
+      install: () => checkedText(install, nested(member, 'install'), installRule),
+      url: () => checkedServiceUrl(url, nested(member, 'url')),
     })
   })
 }
 
 function checkedBranding(
   { logo_url, primary_color, secondary_color, ascii_art }: NonNullable<ServiceFields['branding']>,
-  member: FieldMember,
+  member: ServiceField,
 ): GateBranding {
   return checkAll({
-    logo_url: () => optionalUrl(logo_url, child(member, 'logo_url')),
-    primary_color: () => checkIfSet(primary_color, child(member, 'primary_color'), checkedColor),
+    logo_url: () => optionalUrl(logo_url, nested(member, 'logo_url')),
+    primary_color: () => checkIfSet(primary_color, nested(member, 'primary_color'), checkedColor),
     secondary_color: () =>
-      checkIfSet(secondary_color, child(member, 'secondary_color'), checkedColor),
-    ascii_art: () => checkIfSet(ascii_art, child(member, 'ascii_art'), checkedDrawing),
+      checkIfSet(secondary_color, nested(member, 'secondary_color'), checkedColor),
+    ascii_art: () => checkIfSet(ascii_art, nested(member, 'ascii_art'), checkedAsciiArt),
   })
 }
 
 function checkedConsent(
   { terms_url, privacy_url }: NonNullable<ServiceFields['consent']>,
-  member: FieldMember,
+  member: ServiceField,
 ): GateConsentLinks {
   return checkAll({
-    terms_url: () => optionalUrl(terms_url, child(member, 'terms_url')),
-    privacy_url: () => optionalUrl(privacy_url, child(member, 'privacy_url')),
+    terms_url: () => optionalUrl(terms_url, nested(member, 'terms_url')),
+    privacy_url: () => optionalUrl(privacy_url, nested(member, 'privacy_url')),
   })
 }
 
 function checkIfSet(
   text: string | null | undefined,
-  member: FieldMember,
-  check: (text: string, member: FieldMember) => string,
+  member: ServiceField,
+  check: (text: string, member: ServiceField) => string,
 ): string | null {
   return text === undefined || text === null ? null : check(text, member)
 }
 
-const optionalUrl = (text: string | null | undefined, member: FieldMember) =>
+const optionalUrl = (text: string | null | undefined, member: ServiceField) =>
   checkIfSet(text, member, checkedServiceUrl)
 
-function checkedColor(color: string, member: FieldMember): string {
+function checkedColor(color: string, member: ServiceField): string {
   if (/^#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})$/i.test(color)) return color
-  throw invalidMember(member, { issue: 'invalid', expected: '#RGB, #RGBA, #RRGGBB or #RRGGBBAA' })
+  throw fieldError(member, { issue: 'invalid', expected: '#RGB, #RGBA, #RRGGBB or #RRGGBBAA' })
 }
 
-function checkedDrawing(drawing: string, member: FieldMember): string {
+function checkedAsciiArt(asciiArt: string, member: ServiceField): string {
   const rule = { max: serviceBounds.asciiArt, lines: serviceBounds.asciiArtLines, untrimmed: true }
-  return checkedText(drawing, member, rule)
+  return checkedText(asciiArt, member, rule)
 }

@@ -5,10 +5,10 @@ import { findService } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { gateRoute } from '../requests.ts'
 import { verifyDomain } from './commands.ts'
-import { requireOwned, type ServicePath } from './decide.ts'
-import { domainChallenge, domainOf, verifiedPrefix } from './ownership.ts'
+import { requireOwnedService, type ServicePath } from './decide.ts'
+import { domainChallenge, parseRegistrableDomain, verifiedEnvPrefix } from './ownership.ts'
 import { serviceDomainSchema, serviceParams } from './schemas.ts'
-import { servicePath } from './service-routes.ts'
+import { requireServicePath } from './service-routes.ts'
 
 const path = '/v1/gate/services/:serviceId/domain'
 
@@ -27,9 +27,9 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
     description:
       "Requires the `gate:services:read` secret-key scope. Returns the registrable domain of the service's website, and the challenge that verifies it.",
     params: serviceParams,
-    answers: { 200: single(serviceDomainSchema) },
+    responses: { 200: single(serviceDomainSchema) },
     errors: [404, 422],
-    run: (request) => domainResponse(context, servicePath(context, request)),
+    run: (request) => domainResponse(context, requireServicePath(context, request)),
   })
 }
 
@@ -44,11 +44,11 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
     description:
       'Requires the `gate:services:manage` secret-key scope. Looks for the challenge in DNS and in the file; 422 naming `website` if neither has it. The challenge is not checked again, but changing the website ends the verification. Verifying a verified domain has no effect. 30 requests per minute and service.',
     params: serviceParams,
-    noBody: 'gate_service_domain_verify',
-    answers: { 200: single(serviceDomainSchema) },
+    rejectBodyAs: 'gate_service_domain_verify',
+    responses: { 200: single(serviceDomainSchema) },
     errors: [404, 409],
     async run(request) {
-      const service = servicePath(context, request)
+      const service = requireServicePath(context, request)
       await verifyDomain({ ...context, decide: decideByKey(request) }, service)
       return domainResponse(context, service)
     },
@@ -56,15 +56,15 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 async function domainResponse({ pool, keyring }: GateContext, path: ServicePath) {
-  const service = requireOwned(await findService(pool, path.serviceId), path)
-  const domain = domainOf(service.definition.website)?.domain ?? null
+  const service = requireOwnedService(await findService(pool, path.serviceId), path)
+  const domain = parseRegistrableDomain(service.definition.website)?.domain ?? null
   const claim = { organizationId: service.organization_id, serviceId: service.id }
   const data = {
     object: 'gate_service_domain',
     service_id: service.id,
     domain,
     verified: service.verified_domain !== null,
-    env_prefix: verifiedPrefix(service),
+    env_prefix: verifiedEnvPrefix(service),
     challenge: domain === null ? null : domainChallenge(keyring, { ...claim, domain }),
   }
   return { data }

@@ -19,8 +19,8 @@ export const serviceBounds = {
   asciiArtLines: 60,
 } as const
 
-/** Values of optional members that are not set. */
-export const defaults = {
+/** Values of optional fields that are not set. */
+export const serviceDefaults = {
   discoverable: false,
   dashboard_login_url: null,
   docs_url: null,
@@ -37,19 +37,19 @@ export interface FieldRules {
   parameterSet: 'gate_service_create' | 'gate_service_update' | 'gate_service_domain_verify'
 }
 
-/** A request field, such as `env_vars.0.key`, with the rules that apply to it. */
-export interface FieldMember extends FieldRules {
+/** Path of a request field, such as `env_vars.0.key`, with the rules that apply to the field. */
+export interface ServiceField extends FieldRules {
   field: string
 }
 
-export const child = (member: FieldMember, name: string | number): FieldMember => ({
+export const nested = (member: ServiceField, name: string | number): ServiceField => ({
   ...member,
   field: `${member.field}.${name}`,
 })
 
 /** Returns a 422 that names the field without quoting what was sent. */
-export function invalidMember(
-  { field: name, parameterSet }: Pick<FieldMember, 'field' | 'parameterSet'>,
+export function fieldError(
+  { field: name, parameterSet }: Pick<ServiceField, 'field' | 'parameterSet'>,
   problem: Omit<FieldIssue, 'name' | 'received'>,
 ): ApiError {
   return invalidField(
@@ -59,32 +59,33 @@ export function invalidMember(
   )
 }
 
-/** Returns true for a well-formed id. Reserved ids pass, too; `checkedServiceId` refuses those. */
+/** Returns true for a well-formed id, even if it is reserved. */
 export const isServiceId = (text: string): boolean =>
   /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
 
-// Words in Gate's own paths and commands.
+// Used in Gate's own paths and CLI commands.
 const reservedIds = ['gate', 'registry', 'services', 'webhook']
 
+/** Throws 422 if the id is malformed or reserved. */
 export function checkedServiceId(id: string, { parameterSet }: FieldRules): string {
   if (!isServiceId(id)) {
     const expected = '3-32 lower-case letters, digits, - and _, with a letter or digit at both ends'
-    throw invalidMember({ field: 'id', parameterSet }, { issue: 'invalid', expected })
+    throw fieldError({ field: 'id', parameterSet }, { issue: 'invalid', expected })
   }
   if (!reservedIds.includes(id)) return id
-  throw invalidMember(
+  throw fieldError(
     { field: 'id', parameterSet },
     { issue: 'reserved', expected: `none of ${reservedIds.join(', ')}` },
   )
 }
 
 /**
- * Returns the text with \n line ends, trimmed unless `untrimmed` is set (for ASCII art). 422 if it is blank, too long,
- * or has control or bidi characters, with which one name can be displayed as another.
+ * Returns the text with \n line ends, trimmed unless `untrimmed` is set (for ASCII art). Throws 422 if it is blank, too
+ * long, or has control or bidi characters, which can make one name look like another.
  */
 export function checkedText(
   text: string,
-  member: FieldMember,
+  member: ServiceField,
   { max, lines = 1, untrimmed }: { max: number; lines?: number; untrimmed?: boolean },
 ): string {
   const unified = text.replaceAll('\r\n', '\n')
@@ -95,19 +96,19 @@ export function checkedText(
   const size =
     lines > 1 ? `1-${max} characters in at most ${lines} lines` : `1-${max} characters in one line`
   const expected = `${size}, no control or direction characters`
-  throw invalidMember(member, { issue: 'invalid', expected })
+  throw fieldError(member, { issue: 'invalid', expected })
 }
 
-// RFC 3986 without user information, so that a browser goes to the host that a person reads.
+// RFC 3986 without user information, which could disguise the host.
 const uri =
   /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(?::\d+)?(?:[/?](?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?(?:#(?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i
 
-/** Returns the URL unchanged. 422 unless it is an absolute https URL; test services can also use http. */
-export function checkedServiceUrl(text: string, member: FieldMember): string {
+/** Returns the URL unchanged. Throws 422 unless it is an absolute https URL, or http in the test environment. */
+export function checkedServiceUrl(text: string, member: ServiceField): string {
   if (text.length <= serviceBounds.url && isUrl(text, member.environment)) return text
   const schemes = member.environment === 'test' ? 'http or https' : 'https'
   const expected = `an absolute ${schemes} URL of at most ${serviceBounds.url} characters, percent-encoded, without a user name`
-  throw invalidMember(member, { issue: 'invalid', expected })
+  throw fieldError(member, { issue: 'invalid', expected })
 }
 
 // Test services can use http, because developers run them locally.
@@ -115,7 +116,7 @@ function isUrl(text: string, environment: Environment): boolean {
   const host = uri.exec(text)?.[1]?.toLowerCase()
   const url = URL.parse(text)
   if (host === undefined || url === null) return false
-  // The host must be written in its normalized form, which excludes 127.1 and digits of other scripts.
+  // Rejects hosts that a browser would rewrite, such as 127.1 or one with digits of other scripts.
   if (url.hostname !== host) return false
   return url.protocol === 'https:' || environment === 'test'
 }

@@ -1,7 +1,7 @@
 import { checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { envNameProblem } from '../../../infra/wire/gate.ts'
 import type { GateServiceDefinition } from '../../../schemas/events.ts'
-import { type FieldRules, invalidMember } from './fields.ts'
+import { type FieldRules, fieldError } from './fields.ts'
 import { containsLookAlike, looksLike } from './look-alikes.ts'
 import {
   claimsVerification,
@@ -14,7 +14,7 @@ import type { ServiceFields } from './schemas.ts'
 import { findImpersonatedName } from './well-known.ts'
 
 interface Context extends Pick<FieldRules, 'parameterSet'> {
-  /** Current definition. Its values stay allowed. */
+  /** Current definition, whose values stay allowed. */
   registered?: GateServiceDefinition
   /** Verified prefix of the service's variables. */
   prefix?: string | null
@@ -23,16 +23,16 @@ interface Context extends Pick<FieldRules, 'parameterSet'> {
   verifiedNames?: readonly string[]
 }
 
-/** ApiError 422 naming new values that no service may have: misleading names, critical variables, hidden characters. */
-export function refuseForbidden(
+/** Throws 422 naming new values that no service may have: misleading names, critical variables, invisible characters. */
+export function refuseForbiddenValues(
   { name, description, env_vars, branding }: ServiceFields | Partial<GateServiceDefinition>,
   context: Context,
 ): void {
   const { registered } = context
   const keys = new Set(registered?.env_vars.map(({ key }) => key))
   const labels = new Set(registered?.env_vars.map(({ name: label }) => label))
-  const drawing = branding?.ascii_art ?? undefined
-  checkPresent<Record<'name' | 'description' | 'keys' | 'labels' | 'drawing', unknown>>({
+  const asciiArt = branding?.ascii_art ?? undefined
+  checkPresent<Record<'name' | 'description' | 'keys' | 'labels' | 'asciiArt', unknown>>({
     name:
       name !== undefined && name !== registered?.name && (() => refuseMisleading(name, context)),
     description:
@@ -49,12 +49,12 @@ export function refuseForbidden(
           env_vars,
           ({ name: label }, i) =>
             !labels.has(label) &&
-            refuse(label, `env_vars.${i}.name`, context, [...textRules, verification]),
+            refuse(label, `env_vars.${i}.name`, context, [...textRules, verificationWords]),
         )),
-    drawing:
-      drawing !== undefined &&
-      drawing !== registered?.branding.ascii_art &&
-      (() => refuse(drawing, 'branding.ascii_art', context, [marks])),
+    asciiArt:
+      asciiArt !== undefined &&
+      asciiArt !== registered?.branding.ascii_art &&
+      (() => refuse(asciiArt, 'branding.ascii_art', context, [verificationMarks])),
   })
 }
 
@@ -62,7 +62,7 @@ function refuseKey(key: string, index: number, { parameterSet, prefix }: Context
   const problem = envNameProblem(key, { prefix })
   if (problem === undefined) return
   const expected = allowedInstead[problem]
-  throw invalidMember(
+  throw fieldError(
     { field: `env_vars.${index}.key`, parameterSet },
     { issue: 'not_allowed', expected },
   )
@@ -82,40 +82,40 @@ interface TextRule {
   expected: string
 }
 
-const marks: TextRule = {
+const verificationMarks: TextRule = {
   isBroken: hasVerificationMark,
   issue: 'not_allowed',
   expected: 'no check mark and no shield',
 }
 const textRules: TextRule[] = [
-  marks,
+  verificationMarks,
   { isBroken: hasInvisibleCharacters, issue: 'invalid', expected: 'no invisible characters' },
   { isBroken: hasStackedMarks, issue: 'invalid', expected: 'at most two combining marks in a row' },
 ]
-const scripts: TextRule = {
+const mixedScripts: TextRule = {
   isBroken: (text) => !isSingleScript(text),
   issue: 'invalid',
   expected: 'letters of one script, or of scripts that are written together',
 }
-const verification: TextRule = {
+const verificationWords: TextRule = {
   isBroken: claimsVerification,
   issue: 'not_allowed',
   expected:
     'neither "verified" nor "official", in whatever letters: the page says what is verified',
 }
 
-/** ApiError 422 for the first rule that the text breaks. */
+/** Throws 422 for the first rule that the text breaks. */
 function refuse(text: string, field: string, { parameterSet }: Context, rules: TextRule[]): void {
   const broken = rules.find(({ isBroken }) => isBroken(text))
   if (!broken) return
-  throw invalidMember({ field, parameterSet }, { issue: broken.issue, expected: broken.expected })
+  throw fieldError({ field, parameterSet }, { issue: broken.issue, expected: broken.expected })
 }
 
 function refuseMisleading(name: string, context: Context): void {
-  refuse(name, 'name', context, [...textRules, scripts, verification])
+  refuse(name, 'name', context, [...textRules, mixedScripts, verificationWords])
   const expected = impersonationProblem(name, context)
   if (expected === undefined) return
-  throw invalidMember(
+  throw fieldError(
     { field: 'name', parameterSet: context.parameterSet },
     { issue: 'not_allowed', expected },
   )
@@ -131,6 +131,6 @@ function impersonationProblem(
   const wellKnown = findImpersonatedName(name, verifiedDomain)
   return (
     wellKnown &&
-    `a name that is not taken for ${wellKnown}, unless a domain of theirs is verified for this service`
+    `a name that is not mistaken for ${wellKnown}, unless a domain of its owner is verified for this service`
   )
 }

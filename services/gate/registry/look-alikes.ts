@@ -1,9 +1,9 @@
-// Detection of names that look alike, by the confusable skeletons of UTS 39.
+// Detection of names that look alike, with the confusable skeletons of Unicode (UTS 39).
 
 import unhomoglyph from 'unhomoglyph'
 
 const basicLetters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
-// Letters that UTS 39 does not map, although people read them as capitals.
+// Small capitals, which UTS 39 does not map to A to Z. Where Unicode has none, the capital itself.
 const smallCapitals = [...'ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡXʏᴢ']
 // First code points of A to Z in circles, in squares, and as regional indicators.
 const enclosedLetters = [0x1f150, 0x1f170, 0x1f1e6]
@@ -16,8 +16,8 @@ const capitals = new Map<string, string>([
 ])
 
 /**
- * Returns the skeleton of UTS 39, section 4, which is equal for texts that look alike. Drops the accents of Latin
- * letters, because people overlook them.
+ * Returns the skeleton of the text (UTS 39, section 4). Texts that look alike have the same skeleton. Ignores accents
+ * on Latin letters, which people overlook.
  */
 function skeleton(text: string): string {
   const visible = text.normalize('NFD').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
@@ -26,13 +26,13 @@ function skeleton(text: string): string {
     .replace(/[[\p{M}&&\p{sc=Inherited}]--[\u3099\u309a]]/gv, '')
 }
 
-/** Returns the words of the text's skeletons: as it is, in lower case, and in upper case. */
+/** Returns the skeletons of the text as it is, in lower case, and in upper case, each split into words. */
 function skeletonsOf(text: string): string[][] {
   const plain = Array.from(text.normalize('NFKC'), (letter) => capitals.get(letter) ?? letter).join(
     '',
   )
   const forms = [plain, plain.toLowerCase(), plain.toUpperCase()]
-  // UTS 39 maps I to l, but leaves i as it is.
+  // UTS 39 maps I to l but not i, so unify all three.
   const skeletons = forms.map((form) => skeleton(form).toLowerCase().replaceAll('l', 'i'))
   const split = skeletons.map((form) => form.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])
   return [...new Map(split.map((words) => [words.join(' '), words])).values()]
@@ -40,7 +40,7 @@ function skeletonsOf(text: string): string[][] {
 
 const join = (words: readonly string[]) => words.join('')
 
-/** Returns true if `matches` holds for a skeleton of the text (words) and one of the name (words joined). */
+/** Returns true if `matches` accepts any skeleton of the text (words) with any of the name (words joined). */
 function matchesAnySkeleton(
   text: string,
   name: string,
@@ -50,11 +50,11 @@ function matchesAnySkeleton(
   return skeletonsOf(text).some((words) => nameSkeletons.some((form) => matches(words, form)))
 }
 
-/** Returns true if both look alike, ignoring spaces and punctuation. */
+/** Returns true if text and name look alike, ignoring spaces and punctuation. */
 export const looksLike = (text: string, name: string) =>
   matchesAnySkeleton(text, name, (words, form) => join(words) === form)
 
-/** Returns true if the text contains a look-alike of the name, even across word boundaries. */
+/** Returns true if the text contains a look-alike of the name anywhere, even across word boundaries. */
 export const containsLookAlike = (text: string, name: string) =>
   matchesAnySkeleton(text, name, (words, form) => join(words).includes(form))
 
@@ -72,6 +72,7 @@ export const startsWithWordsLike = (text: string, name: string) =>
     words.some((_, i) => join(words.slice(0, i + 1)) === form),
   )
 
+// Returns all sequences of adjacent words, each joined.
 function wordRuns(words: readonly string[]): string[] {
   return words.flatMap((_, start) =>
     words.slice(start).map((_, i) => join(words.slice(start, start + i + 1))),

@@ -12,19 +12,19 @@ import {
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { GateEnvVar } from '../../../schemas/events.ts'
 import type { DomainReader } from '../context.ts'
-import { ownablePrefix } from './well-known.ts'
+import { ownableEnvPrefix } from './well-known.ts'
 
 /**
- * Returns the registrable domain by the public suffix list, such as `my-app.co.uk` for https://www.my-app.co.uk, and
- * its label, `my-app`. null for an IP address and for a public suffix.
+ * Returns the registrable domain of a URL and its first label, such as `my-app.co.uk` and `my-app` for
+ * https://www.my-app.co.uk. Returns null for an IP address or a public suffix.
  */
-export function domainOf(website: string): { domain: string; label: string } | null {
+export function parseRegistrableDomain(website: string): { domain: string; label: string } | null {
   const { domain, domainWithoutSuffix: label } = parse(website, { allowPrivateDomains: true })
   return domain && label ? { domain, label } : null
 }
 
-/** Returns the variable prefix that the service owns through its verified domain; null if nothing is verified. */
-export function verifiedPrefix({
+/** Returns the prefix of variables that belong to the service; null unless it or its domain is verified. */
+export function verifiedEnvPrefix({
   id,
   verified,
   verified_domain,
@@ -33,23 +33,26 @@ export function verifiedPrefix({
   if (id === systemServiceId) return envPrefixOf(id)
   if (!verified && verified_domain === null) return null
   const website = verified_domain === null ? definition.website : `https://${verified_domain}`
-  // A local service has no domain, so the operator verified its id.
-  const { label, domain } = domainOf(website) ?? { label: id, domain: null }
-  return ownablePrefix(label, domain)
+  // A service on a local address has no domain, so its id counts as verified.
+  const { label, domain } = parseRegistrableDomain(website) ?? { label: id, domain: null }
+  return ownableEnvPrefix(label, domain)
 }
 
 /**
- * Ownership of a variable. verified: has the verified prefix, or belongs to Gate; service: has the service id as
- * prefix; refused: must never be written to an env file; other: any other name.
+ * Ownership of a variable:
+ * - verified: starts with the verified prefix, or belongs to Gate
+ * - service: starts with the service's id
+ * - refused: must never be written to an env file
+ * - other: any other name
  */
 type VariableGroup = 'verified' | 'service' | 'other' | 'refused'
 
-/** Returns the variables that a signup for the service gets, including the agent token. */
-export function variablesOf(
+/** Returns the variables that an agent receives with a signup for the service, including the agent token. */
+export function signupVariablesOf(
   service: Omit<GateServiceRow, 'organization_id'>,
 ): (GateEnvVar & { group: VariableGroup })[] {
   const { env_vars, dashboard_login_url } = service.definition
-  const prefix = verifiedPrefix(service)
+  const prefix = verifiedEnvPrefix(service)
   const vars = env_vars.map((variable) => ({
     ...variable,
     group: groupOf(variable.key, service.id, prefix),
@@ -71,7 +74,7 @@ export interface DomainClaim {
   domain: string
 }
 
-/** Returns the records that prove control of the domain. A token is valid for one organization, service and domain. */
+/** Returns the DNS record and the file, either of which proves control of the domain by this service. */
 export function domainChallenge(keyring: Keyring, claim: DomainClaim) {
   const [token] = challengeTokens(keyring, claim)
   return {
@@ -82,7 +85,7 @@ export function domainChallenge(keyring: Keyring, claim: DomainClaim) {
 
 const txtValue = (token: string) => `tidegate-verification=${token}`
 
-// Returns the token under each master key, current first, so that a published record stays valid after key rotation.
+// Derives a token from each master key, current first, so that a published challenge survives a rotation of the keys.
 function challengeTokens({ current, all }: Keyring, claim: DomainClaim): [string, ...string[]] {
   const text = JSON.stringify([claim.organizationId, claim.serviceId, claim.domain])
   const token = (key: Keyring['current']) =>
@@ -90,15 +93,15 @@ function challengeTokens({ current, all }: Keyring, claim: DomainClaim): [string
   return [token(current), ...all.filter(({ id }) => id !== current.id).map(token)]
 }
 
-/** Looks up the challenge, and returns where the domain has it; undefined if nowhere. */
-export async function findProof(
+/** Looks for the challenge in DNS and in the file, and returns where it was found; undefined if it was not. */
+export async function findDomainProof(
   reader: DomainReader,
   keyring: Keyring,
   claim: DomainClaim,
 ): Promise<'dns' | 'file' | undefined> {
   const { dns, file } = domainChallenge(keyring, claim)
   const tokens = challengeTokens(keyring, claim)
-  const [records, text] = await Promise.all([reader.txtRecords(dns.name), reader.fileAt(file.url)])
+  const [records, text] = await Promise.all([reader.lookUpTxt(dns.name), reader.fileAt(file.url)])
   if (tokens.some((token) => records.includes(txtValue(token)))) return 'dns'
   const lines = text?.split(/\r?\n/).map((line) => line.trim()) ?? []
   return tokens.some((token) => lines.includes(token)) ? 'file' : undefined

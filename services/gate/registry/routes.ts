@@ -7,15 +7,15 @@ import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { cachedFor } from '../../../infra/timing.ts'
-import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
+import { listRegistry, readRegistryVersion } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import {
-  findOpenService,
+  loadOpenService,
   type RegisteredService,
   registryEntryJson,
   systemService,
-} from './registered.ts'
-import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
+} from './registered-services.ts'
+import { registryEntrySchema, serviceParams, unpaginatedListSchema } from './schemas.ts'
 
 const path = '/v1/gate/registry'
 
@@ -25,7 +25,7 @@ export function registryRoutes(app: FastifyInstance, context: GateContext): void
 }
 
 function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void {
-  const list = createRegistryList(pool, publicUrl)
+  const list = createRegistryReader(pool, publicUrl)
   endpoint(app, {
     route: `GET ${path}`,
     auth: [],
@@ -34,9 +34,9 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void
     summary: 'List registered services',
     description:
       'Needs no key. Returns all services that agents can sign up for, ordered by id: active, discoverable and owned by an active organization, plus the built-in service of this server. Send the ETag in `If-None-Match` to get 304 while the list is unchanged.',
-    before: createOffsetCheck('the list is one page'),
-    answers: {
-      200: completeList(registryEntrySchema),
+    beforeValidation: createOffsetCheck('the list is one page'),
+    responses: {
+      200: unpaginatedListSchema(registryEntrySchema),
       304: z.null().describe('Unchanged since the given ETag.'),
     },
     errors: [422],
@@ -59,10 +59,10 @@ function getRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void 
     summary: 'Retrieve a registered service',
     description: 'Needs no key. 404 unless agents can sign up for the service.',
     params: serviceParams,
-    answers: { 200: single(registryEntrySchema) },
+    responses: { 200: single(registryEntrySchema) },
     errors: [404, 422],
     async run({ params: { serviceId } }) {
-      return { data: registryEntryJson(await findOpenService(pool, { serviceId, publicUrl })) }
+      return { data: registryEntryJson(await loadOpenService(pool, { serviceId, publicUrl })) }
     },
   })
 }
@@ -74,8 +74,8 @@ interface RegistryList {
   etag: string
 }
 
-/** Returns a reader that caches the list by its version. Concurrent requests share one query. */
-export function createRegistryList(db: Db, publicUrl: string): () => Promise<RegistryList> {
+/** Returns a function that reads the list, cached until its version changes. Concurrent calls share one query. */
+export function createRegistryReader(db: Db, publicUrl: string): () => Promise<RegistryList> {
   let cached: RegistryList | undefined
 
   async function read(): Promise<RegistryList> {
@@ -86,10 +86,10 @@ export function createRegistryList(db: Db, publicUrl: string): () => Promise<Reg
 
   const readShared = cachedFor(0, read)
   return async () => {
-    const version = await registryVersion(db)
+    const version = await readRegistryVersion(db)
     if (cached?.version === version) return cached
     const shared = await readShared()
-    // A shared query that began before this request may have an older version.
+    // A shared query that started before this call can return an older version.
     return shared.version === version ? shared : read()
   }
 }

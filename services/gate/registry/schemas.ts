@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { atLeastOne, meta, timestamp } from '../../../infra/http/schemas.ts'
 import { serviceBounds } from './fields.ts'
 
-/** Describes the id without checking it: `checkedServiceId` does, and a malformed id simply matches no service. */
+/** Only describes the format: `checkedServiceId` validates new ids, and other malformed ids match no service. */
 export const serviceIdSchema = z
   .string()
   .meta({ minLength: 3, maxLength: 32, pattern: '^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$' })
@@ -94,7 +94,7 @@ const writable = {
     .optional()
     .describe('Variables delivered with a signup.'),
   sdks: z.array(sdk).meta({ maxItems: serviceBounds.sdks }).optional(),
-  // `verified` is missing on purpose: only the operator sets it.
+  // Without `verified`, which only the operator sets.
   branding: z.strictObject(brandingFields).optional(),
   consent: consent.optional(),
   claim_required: claimRequired.optional(),
@@ -113,7 +113,7 @@ export const updateServiceBody = atLeastOne({
   docs_url: url.nullable().optional().describe(`${docsUrl} Null removes it.`),
 })
 
-/** Writable members without the rule that a change must have at least one. */
+/** Fields of an update, without the rule that at least one is present. */
 export const serviceFields = z.object(updateServiceBody.shape)
 /** undefined = unchanged, null = cleared. */
 export type ServiceFields = z.output<typeof serviceFields>
@@ -200,5 +200,5 @@ export const serviceDomainSchema = z
   })
   .meta({ id: 'GateServiceDomain' })
 
-export const completeList = <T extends z.ZodType>(item: T) =>
+export const unpaginatedListSchema = <T extends z.ZodType>(item: T) =>
   z.strictObject({ data: z.array(item), meta })

@@ -10,17 +10,17 @@ import { findService, listServices } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import { gateRoute } from '../requests.ts'
 import { changeService, createService, disableService } from './commands.ts'
-import { noSuchService, requireOwned, type ServicePath } from './decide.ts'
-import { checkedDefinition } from './definition.ts'
+import { noSuchService, requireOwnedService, type ServicePath } from './decide.ts'
+import { checkedServiceFields } from './definition.ts'
 import { checkedServiceId, isServiceId } from './fields.ts'
-import { refuseForbidden } from './forbidden.ts'
-import { managedServiceJson } from './registered.ts'
+import { refuseForbiddenValues } from './forbidden.ts'
+import { managedServiceJson } from './registered-services.ts'
 import {
-  completeList,
   createServiceBody,
   managedServiceSchema,
   serviceFields,
   serviceParams,
+  unpaginatedListSchema,
   updateServiceBody,
 } from './schemas.ts'
 
@@ -45,11 +45,11 @@ function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
     tag: 'Gate',
     summary: 'List Gate services',
     description: `${requiresRead} Returns all services of the organization in the key's environment on one page, newest first, including disabled ones.`,
-    before: createOffsetCheck('the list is one page'),
-    answers: { 200: completeList(managedServiceSchema) },
+    beforeValidation: createOffsetCheck('the list is one page'),
+    responses: { 200: unpaginatedListSchema(managedServiceSchema) },
     errors: [422],
     async run(request) {
-      return { data: (await listServices(pool, auth.scope(request))).map(managedServiceJson) }
+      return { data: (await listServices(pool, auth.dataScope(request))).map(managedServiceJson) }
     },
   })
 }
@@ -69,23 +69,23 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     checkValidMembers: validMembersCheck(
       z.object(createServiceBody.shape).partial(),
       ({ id, ...fields }, request) => {
-        const rules = { environment: auth.scope(request).environment, parameterSet } as const
+        const rules = { environment: auth.dataScope(request).environment, parameterSet } as const
         checkPresent<Record<'id' | 'fields' | 'allowed', unknown>>({
           id: id !== undefined && (() => checkedServiceId(id, rules)),
-          fields: () => checkedDefinition(fields, rules),
-          allowed: () => refuseForbidden(fields, rules),
+          fields: () => checkedServiceFields(fields, rules),
+          allowed: () => refuseForbiddenValues(fields, rules),
         })
       },
     ),
-    answers: { 201: single(managedServiceSchema) },
-    run: (request, { reply, answer }) =>
+    responses: { 201: single(managedServiceSchema) },
+    run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async (command) => {
         const deps = depsOf(command, decideByKey(request))
-        await createService(deps, { ...request.body, ...auth.scope(request) })
+        await createService(deps, { ...request.body, ...auth.dataScope(request) })
         const service = await findService(pool, request.body.id)
-        // Retryable: the service exists, and a repeat of the request will return it.
+        // Retryable, because a repeated request returns the service.
         if (!service) throw unavailable(new Error('the new service is not in the read model'))
-        return answer({ data: managedServiceJson(service) })
+        return toResponse({ data: managedServiceJson(service) })
       }),
   })
 }
@@ -99,9 +99,9 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
     summary: 'Retrieve a Gate service',
     description: requiresRead,
     params: serviceParams,
-    answers: { 200: single(managedServiceSchema) },
+    responses: { 200: single(managedServiceSchema) },
     errors: [404, 422],
-    run: (request) => serviceResponse(context, servicePath(context, request)),
+    run: (request) => serviceResponse(context, requireServicePath(context, request)),
   })
 }
 
@@ -119,17 +119,20 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
     body: updateServiceBody,
     parameterSet,
     checkValidMembers: validMembersCheck(serviceFields, (fields, request) => {
-      checkedDefinition(fields, { environment: auth.scope(request).environment, parameterSet })
+      checkedServiceFields(fields, {
+        environment: auth.dataScope(request).environment,
+        parameterSet,
+      })
     }),
-    answers: { 200: single(managedServiceSchema) },
+    responses: { 200: single(managedServiceSchema) },
     errors: [404, 409],
     // 404 for another organization's service takes precedence over 422 for the body.
-    async before(request) {
-      const service = servicePath(context, request)
-      requireOwned(await findService(pool, service.serviceId), service)
+    async beforeValidation(request) {
+      const service = requireServicePath(context, request)
+      requireOwnedService(await findService(pool, service.serviceId), service)
     },
     async run(request) {
-      const service = servicePath(context, request)
+      const service = requireServicePath(context, request)
       await changeService(
         { ...context, decide: decideByKey(request) },
         { ...request.body, ...service },
@@ -149,29 +152,29 @@ function disableRoute(app: FastifyInstance, context: GateContext): void {
     summary: 'Disable a Gate service',
     description: `${requiresManage} Permanent: the service can't be enabled again, and its id stays taken. New signups and logins are refused; pending ones continue.`,
     params: serviceParams,
-    noBody: 'gate_service_disable',
-    answers: { 200: single(managedServiceSchema) },
+    rejectBodyAs: 'gate_service_disable',
+    responses: { 200: single(managedServiceSchema) },
     errors: [404],
     async run(request) {
-      const service = servicePath(context, request)
+      const service = requireServicePath(context, request)
       await disableService({ ...context, decide: decideByKey(request) }, service)
       return serviceResponse(context, service)
     },
   })
 }
 
-/** 404 for a malformed id. */
-export function servicePath(
+/** Returns the organization, environment and service id of the request. Throws 404 if the id is malformed. */
+export function requireServicePath(
   { auth }: GateContext,
   request: FastifyRequest<{ Params: z.output<typeof serviceParams> }>,
 ): ServicePath {
   const { serviceId } = request.params
   if (!isServiceId(serviceId)) throw noSuchService()
-  return { ...auth.scope(request), serviceId }
+  return { ...auth.dataScope(request), serviceId }
 }
 
 async function serviceResponse({ pool }: GateContext, path: ServicePath) {
   return {
-    data: managedServiceJson(requireOwned(await findService(pool, path.serviceId), path)),
+    data: managedServiceJson(requireOwnedService(await findService(pool, path.serviceId), path)),
   }
 }

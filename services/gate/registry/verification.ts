@@ -1,26 +1,26 @@
-import { organizationFor } from '../../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import {
   type DecidedEvent,
   decidedEvent,
-  type NewEvent,
+  type EventIdAndTime,
 } from '../../../infra/event-store/decide.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import {
-  requireActive,
-  requireOwned,
+  requireActiveService,
+  requireOwnedService,
   type ServicePath,
   type ServiceState,
   serviceIds,
 } from './decide.ts'
 
 /**
- * Verifies a service, or withdraws its verification together with that of its domain. No event if nothing changes.
- * Disabled services can be verified, the built-in one cannot. ApiError: 404 no organization has the service.
+ * Verifies a service, or withdraws its verification and that of its domain. Returns no event if nothing changes. Throws
+ * 404 if no organization has the service, as for the built-in one. Disabled services can be verified.
  */
 export function decideVerification(
   service: GateServiceRow | undefined,
-  { verified, eventId, now }: NewEvent & { verified: boolean },
+  { verified, eventId, now }: EventIdAndTime & { verified: boolean },
 ): DecidedEvent[] {
   if (!service) {
     throw new ApiError('request.not_found', {
@@ -39,23 +39,23 @@ export function decideVerification(
   return [decidedEvent(event, { ...path, eventId, now })]
 }
 
-interface VerifyDomain extends ServicePath, NewEvent {
-  /** Website of the service when the challenge was looked up. */
+interface VerifyDomain extends ServicePath, EventIdAndTime {
+  /** Website at the time of the challenge lookup. */
   website: string
   domain: string
   proof: 'dns' | 'file'
 }
 
 /**
- * No event if the domain is already verified. ApiError: 404 no such service, 403 organization not active, 409 disabled
- * or the website was changed meanwhile.
+ * Returns no event if the domain is already verified. Throws 404 if the service does not exist, 403 if its organization
+ * is not active, and 409 if it is disabled or its website was changed meanwhile.
  */
 export function decideDomainVerification(
   state: ServiceState,
   command: VerifyDomain,
 ): DecidedEvent[] {
   const { website, domain, proof, now } = command
-  const service = checkVerifiable(state, command)
+  const service = requireVerifiable(state, command)
   if (service.definition.website !== website)
     throw new ApiError('request.conflict', { message: 'The website was changed meanwhile.' })
   if (service.verified_domain === domain) return []
@@ -63,8 +63,8 @@ export function decideDomainVerification(
   return [decidedEvent({ type: 'GateServiceDomainVerified', data }, command)]
 }
 
-/** Returns the service. ApiError: 404 no such service, 403 organization not active, 409 disabled. */
-export function checkVerifiable(state: ServiceState, path: ServicePath): GateServiceRow {
-  organizationFor(state.organization, 'key')
-  return requireActive(requireOwned(state.service, path))
+/** Throws 404 if the service does not exist, 403 if its organization is not active, and 409 if it is disabled. */
+export function requireVerifiable(state: ServiceState, path: ServicePath): GateServiceRow {
+  requireUsableOrganization(state.organization, 'key')
+  return requireActiveService(requireOwnedService(state.service, path))
 }

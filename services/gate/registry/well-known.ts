@@ -5,21 +5,21 @@ interface WellKnown {
   name: string
   /** Registrable domains of the owner of the name. */
   domains: readonly string[]
-  /** An everyday word: other services may have it in their names, but not at the beginning. */
-  isWord: boolean
+  /** True if the name is a common word, which other services can use anywhere but at the start of their names. */
+  isCommonWord: boolean
 }
 
-const parseNames = (isWord: boolean, lines: string): WellKnown[] =>
+const parseNames = (isCommonWord: boolean, lines: string): WellKnown[] =>
   lines
     .trim()
     .split('\n')
     .map((line) => {
       const [name = '', domains = ''] = line.split(':')
-      return { name: name.trim(), domains: domains.trim().split(' '), isWord }
+      return { name: name.trim(), domains: domains.trim().split(' '), isCommonWord }
     })
 
-// Names that agents and people would trust with keys. The list is not complete, so the consent page also shows what is
-// verified.
+// Names that agents and people would trust with credentials. The list can't be complete, so the consent page also shows
+// if a service is verified.
 const wellKnown: readonly WellKnown[] = [
   ...parseNames(
     false,
@@ -116,20 +116,20 @@ const wellKnown: readonly WellKnown[] = [
   ),
 ]
 
-/** Returns the well-known name that `name` impersonates; undefined if the verified domain belongs to its owner. */
+/** Returns the well-known name that `name` resembles; undefined if the verified domain belongs to the name's owner. */
 export function findImpersonatedName(
   name: string,
   verifiedDomain: string | null,
 ): string | undefined {
   const isSimilar = (entry: WellKnown) =>
-    entry.isWord ? startsWithWordsLike(name, entry.name) : containsWordsLike(name, entry.name)
+    entry.isCommonWord ? startsWithWordsLike(name, entry.name) : containsWordsLike(name, entry.name)
   const isOwner = ({ domains }: WellKnown) =>
     verifiedDomain !== null && domains.includes(verifiedDomain)
   const similar = wellKnown.filter(isSimilar)
   return similar.some(isOwner) ? undefined : similar[0]?.name
 }
 
-// Prefixes that variables of many programs share. No service can own them, whatever its domain.
+// Variable prefixes that many programs share. No service can own them, whatever its domain.
 const sharedPrefixes = new Set(
   `API APP ASTRO AUTH CI CLIENT CSRF DATABASE DB DEV EXPO FASTAPI FLASK DJANGO GATSBY GH GCP HF JWT KAFKA LOG MAIL MONGO
   MYSQL NEXT NUXT OAUTH OLLAMA OTEL PG PGSQL POSTGRES POSTGRESQL PRISMA PROD PUBLIC RABBITMQ RAILS REACT REDIS REMIX S3
@@ -139,10 +139,10 @@ const sharedPrefixes = new Set(
 )
 
 /**
- * Returns the variable prefix of a domain's label, such as `MY_APP_` for `my-app` of `my-app.co.uk`. null for a prefix
- * that many programs share, and for a well-known name under a domain that is not its owner's.
+ * Returns the variable prefix for a domain's label, such as `MY_APP_` for `my-app` in `my-app.co.uk`. Returns null for
+ * a prefix that many programs share, and for a well-known name under a domain that its owner doesn't have.
  */
-export function ownablePrefix(label: string, domain: string | null): string | null {
+export function ownableEnvPrefix(label: string, domain: string | null): string | null {
   const prefix = envPrefixOf(label)
   if (sharedPrefixes.has(prefix)) return null
   const similar = wellKnown.filter(({ name }) => looksLike(label, name))

@@ -13,9 +13,9 @@ import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { GateDeps } from '../context.ts'
-import { findRegistered } from '../registry/registered.ts'
+import { findRegisteredService } from '../registry/registered-services.ts'
 import { gateEventsOf, sessionStream } from '../sessions.ts'
-import { closedForMs } from '../store.ts'
+import { pageClosedForMs } from '../store.ts'
 import {
   decideAcknowledgement,
   decideClosedPage,
@@ -27,7 +27,7 @@ import {
   type SessionSpec,
 } from './decide.ts'
 
-/** Opens a signup and returns it with its poll token, which is never shown again. ApiError as `decideOpening`. */
+/** Opens a signup and returns it with its poll token, of which only the hash is stored. Throws as `decideOpening`. */
 export async function openSignup(
   { decide, keyring, clock, random, pool, publicUrl }: GateDeps,
   { serviceId, spec }: { serviceId: string; spec: SessionSpec },
@@ -41,7 +41,7 @@ export async function openSignup(
     ...sessionStream(gateSessionId),
     alsoReads: [gateEventsOf(serviceId)],
     async load(tx) {
-      const service = await findRegistered(tx, { serviceId, publicUrl })
+      const service = await findRegisteredService(tx, { serviceId, publicUrl })
       const owner = service?.organization_id
       const organization = owner ? await findOrganization(tx, owner) : undefined
       return { service, organization, session: await findGateSession(tx, gateSessionId) }
@@ -50,12 +50,12 @@ export async function openSignup(
       decideOpening(state, { gateSessionId, spec, pollTokenHash, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
-  // Retryable: the session is open, and a repeated command will find it.
+  // Retryable, because a repeated command finds the session.
   if (!session) throw unavailable(new Error(`the opened session ${gateSessionId} is not readable`))
   return { session, pollToken }
 }
 
-/** Ends a delivery and deletes its data key. ApiError as `decideAcknowledgement`. */
+/** Ends the delivery and deletes its data key. Throws the errors of `decideAcknowledgement`. */
 export async function acknowledgeDelivery(
   deps: GateDeps,
   gateSessionId: GateSessionId,
@@ -75,11 +75,14 @@ export async function acknowledgeDelivery(
     },
     decide: (state) => decideAcknowledgement(state, { acknowledgementId, now }),
   })
-  await deleteKey(deps, gateSessionId)
+  await tryDeleteKey(deps, gateSessionId)
 }
 
 // Only logs a failure, because the purge deletes the key later.
-async function deleteKey({ vault, logger }: GateDeps, gateSessionId: GateSessionId): Promise<void> {
+async function tryDeleteKey(
+  { vault, logger }: GateDeps,
+  gateSessionId: GateSessionId,
+): Promise<void> {
   await vault.remove([gateSessionId]).catch((err) => {
     logger.warn(
       { err, gate_session_id: gateSessionId },
@@ -88,13 +91,13 @@ async function deleteKey({ vault, logger }: GateDeps, gateSessionId: GateSession
   })
 }
 
-/** Expires the delivery if it is due, and deletes its data key. Returns false if it was not due. */
+/** Expires the delivery and deletes its data key. Returns false if the delivery is not overdue. */
 export async function expireDelivery(
   deps: GateDeps,
   gateSessionId: GateSessionId,
 ): Promise<boolean> {
   const hasExpired = await applyDecision(deps, gateSessionId, decideDeliveryExpiry)
-  if (hasExpired) await deleteKey(deps, gateSessionId)
+  if (hasExpired) await tryDeleteKey(deps, gateSessionId)
   return hasExpired
 }
 
@@ -107,7 +110,7 @@ export const expireSession = (deps: GateDeps, gateSessionId: GateSessionId) =>
 export const expireCode = (deps: GateDeps, gateSessionId: GateSessionId) =>
   applyDecision(deps, gateSessionId, decideCodeExpiry)
 
-// Returns true if the decision made an event.
+// Returns true if the decision returned an event.
 async function applyDecision(
   { decide, clock }: GateDeps,
   gateSessionId: GateSessionId,
@@ -122,8 +125,8 @@ async function applyDecision(
   return events.length > 0
 }
 
-/** Rejects the session if its page stayed closed. Returns false if the page is open again or the session has ended. */
-export async function rejectClosed(
+/** Rejects the session. Returns false if its page is open again or the session has ended. */
+export async function rejectIfPageClosed(
   { decide, clock }: GateDeps,
   gateSessionId: GateSessionId,
 ): Promise<boolean> {
@@ -132,7 +135,7 @@ export async function rejectClosed(
     ...sessionStream(gateSessionId),
     load: async (tx) => ({
       session: await findGateSession(tx, gateSessionId),
-      closedMs: await closedForMs(tx, gateSessionId),
+      closedMs: await pageClosedForMs(tx, gateSessionId),
     }),
     decide: (state) => decideClosedPage(state, { now }),
   })

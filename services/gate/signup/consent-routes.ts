@@ -4,10 +4,10 @@ import { sourceOf } from '../../../infra/access/source.ts'
 import { isToken, type Token } from '../../../infra/crypto/tokens.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
-import { parsedJson } from '../../../infra/text.ts'
+import { parseJsonOrUndefined } from '../../../infra/text.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
-import { requireRegistered } from '../registry/registered.ts'
+import { requireRegisteredService } from '../registry/registered-services.ts'
 import {
   gateSessionIdOf,
   gateSessionParams,
@@ -17,9 +17,9 @@ import {
   requireOwnOrigin,
 } from '../requests.ts'
 import { agentOf, consentingPerson } from '../sessions.ts'
-import { cancelledJson, consentJson } from './answers.ts'
 import { declineSession } from './commands.ts'
-import { checkDeclinable, requireDecidable } from './decide.ts'
+import { requireDecidable, requireDeclinable } from './decide.ts'
+import { cancelledSessionJson, consentJson } from './responses.ts'
 import { cancelledSessionSchema, cancelQuery, consentSchema } from './schemas.ts'
 
 export function consentRoutes(app: FastifyInstance, context: GateContext): void {
@@ -38,17 +38,20 @@ function consentRoute(app: FastifyInstance, context: GateContext): void {
     description:
       "Used by the consent page; other pages can't read it in a browser. Returns the data that a person is asked to approve, with a new approve token; earlier tokens stay valid. Once the session is resolved, the field `status` of the error says how: approved, declined, closed (the page was closed), claim_failed or integrator_failed. 30 requests per minute and IP address.",
     params: gateSessionParams,
-    answers: { 200: single(consentSchema) },
+    responses: { 200: single(consentSchema) },
     errors: [403, 404, 409, 410, 429],
-    // A HEAD request must not reopen a page that is closing.
+    // A HEAD request would mark a closing page as open.
     settings: { exposeHeadRoute: false },
     async run(request) {
       const row = await findGateSession(pool, gateSessionIdOf(request))
       const session = requireDecidable(row, clock())
-      const service = await requireRegistered(pool, { serviceId: session.service_id, publicUrl })
+      const service = await requireRegisteredService(pool, {
+        serviceId: session.service_id,
+        publicUrl,
+      })
       const data = consentJson(session, {
         service,
-        approveToken: await pages.open(session.id),
+        approveToken: await pages.issueApproveToken(session.id),
         network: requesterNetwork(context, session.requested_ip, request.ip),
       })
       return { data }
@@ -72,7 +75,7 @@ function cancelRoute(app: FastifyInstance, context: GateContext): void {
         'Rejecting again has no effect, with or without an Idempotency-Key. 60 rejections of pending sessions per minute and IP address. The consent page sends `closing=1` when it is being closed: the session is then rejected only if the page is not opened again within 3 seconds, for example by a reload. With it, the page sends its `approve_token` as JSON, so that a late request of a closed page does not close the reopened one. Any other body is ignored.',
       params: gateSessionParams,
       query: cancelQuery,
-      answers: { 200: single(cancelledSessionSchema) },
+      responses: { 200: single(cancelledSessionSchema) },
       errors: [403, 404, 409, 410, 413, 415, 429],
       run: async (request) => ({ data: await cancel(context, request) }),
     })
@@ -81,32 +84,32 @@ function cancelRoute(app: FastifyInstance, context: GateContext): void {
 
 const closingBody = z.object({ approve_token: z.string() })
 
-// Returns the approve token of the closing page; undefined if the body has none.
+// Returns the approve token that the closing page sends; undefined if the body has none.
 function closingPageToken(body: unknown): Token<'gtapr'> | undefined {
-  const token = closingBody.safeParse(parsedJson(String(body))).data?.approve_token
+  const token = closingBody.safeParse(parseJsonOrUndefined(String(body))).data?.approve_token
   return token !== undefined && isToken('gtapr', token) ? token : undefined
 }
 
-// Responds without a decision if nothing would change, because anyone can send this with made-up ids. Only changes
-// count towards the limit, so that a repeat never fails with 429.
+// Anyone can send this request with made-up ids, so return early if nothing would change. Only changes count towards
+// the rate limit, so that a repeated request never fails with 429.
 async function cancel(
   context: GateContext,
   request: FastifyRequest<{ Querystring: z.output<typeof cancelQuery> }>,
 ) {
   const { pool, clock, limits } = context
-  const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), {
+  const session = requireDeclinable(await findGateSession(pool, gateSessionIdOf(request)), {
     now: clock(),
   })
-  if (session.status === 'rejected') return cancelledJson(session, 'rejected')
+  if (session.status === 'rejected') return cancelledSessionJson(session, 'rejected')
   await limits.count('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
-    await context.pages.close(session.id, closingPageToken(request.body))
-    return cancelledJson(session, 'pending')
+    await context.pages.markClosed(session.id, closingPageToken(request.body))
+    return cancelledSessionJson(session, 'pending')
   }
   const decide = context.decideAs(
     isFromBrowser(request) ? consentingPerson : agentOf(session),
     request,
   )
   await declineSession({ ...context, decide }, session.id)
-  return cancelledJson(session, 'rejected')
+  return cancelledSessionJson(session, 'rejected')
 }

@@ -4,12 +4,12 @@ import type { GateSessionId } from '../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { GateSessionOpened } from '../../../schemas/events.ts'
-import { type RegisteredService, requireOpenService } from '../registry/registered.ts'
+import { type RegisteredService, requireOpenService } from '../registry/registered-services.ts'
 import {
   createParameterSet,
   hasDelivery,
   phaseOf,
-  rejection,
+  rejectionEvent,
   requirePending,
   requireSession,
   sessionEvent,
@@ -42,8 +42,8 @@ interface OpeningState {
 }
 
 /**
- * No event for a repeated command. ApiError: 404 unless the service is open and its organization active, 422 if the
- * service requires a claim and the agent does not support it.
+ * Returns no event for a repeated command. Throws 404 unless the service is open and its organization active, and 422
+ * if the service requires a claim that the agent does not support.
  */
 export function decideOpening(state: OpeningState, command: OpenSignup): DecidedEvent[] {
   const { service, organization, session } = state
@@ -51,7 +51,7 @@ export function decideOpening(state: OpeningState, command: OpenSignup): Decided
   const isOwnerActive = service?.organization_id === null || organization?.status === 'active'
   const openService = requireOpenService(isOwnerActive ? service : undefined)
   const { id: service_id, organization_id, environment, definition } = openService
-  if (definition.claim_required && command.spec.claim === null) throw claimRequired()
+  if (definition.claim_required && command.spec.claim === null) throw claimRequiredError()
   const { gateSessionId, spec, pollTokenHash, confirmationCode, now } = command
   const data: GateSessionOpened = {
     gate_session_id: gateSessionId,
@@ -68,7 +68,7 @@ export function decideOpening(state: OpeningState, command: OpenSignup): Decided
   return [sessionEvent(opened, { type: 'GateSessionOpened', data }, { now })]
 }
 
-function claimRequired(): ApiError {
+function claimRequiredError(): ApiError {
   const expected = 'supported: this service asks for the code that the consent page shows'
   const details = { parameter_set: createParameterSet }
   return invalidField(
@@ -79,8 +79,9 @@ function claimRequired(): ApiError {
 }
 
 /**
- * Returns the session if a person can decide it. ApiError: 404 no such session, 410 expired, 409 resolved. The field
- * `status` of the 409 says how: approved, declined, closed, integrator_failed or claim_failed.
+ * Returns the session if a person can decide it. Throws 404 if there is no session, 410 if it has expired, and 409 if
+ * it is resolved; the field `status` of the 409 has the outcome: approved, declined, closed, integrator_failed or
+ * claim_failed.
  */
 export function requireDecidable(session: GateSessionRow | undefined, now: number): GateSessionRow {
   const outcome = session?.status === 'approved' ? 'approved' : session?.rejection
@@ -92,49 +93,50 @@ export function requireDecidable(session: GateSessionRow | undefined, now: numbe
   throw new ApiError('gate.session_already_resolved', { details: { fields } })
 }
 
-interface At {
+interface Now {
   now: number
 }
 
-/** Time that a page must stay closed to reject its session, because a reload also closes it. */
+/** Time that a page must stay closed before its session is rejected. Exceeds the duration of a reload. */
 export const reloadMs = 3000
 
-/**
- * No event if the session is already rejected. ApiError: 404 no such session, 410 expired, 409 approved or in progress.
- */
-export function decideDecline(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
-  const declinable = checkDeclinable(session, { now })
+/** Throws 404 without a session, 410 if it has expired, and 409 if it is approved or its approval is in progress. */
+export function decideDecline(session: GateSessionRow | undefined, { now }: Now): DecidedEvent[] {
+  const declinable = requireDeclinable(session, { now })
   if (declinable.status === 'rejected') return []
-  return [rejection(declinable, { reason: 'declined', now })]
+  return [rejectionEvent(declinable, { reason: 'declined', now })]
 }
 
-/** Returns the session if it is rejected or can be. ApiError as `decideDecline`. */
-export function checkDeclinable(session: GateSessionRow | undefined, { now }: At): GateSessionRow {
+/** Returns the session if it is rejected or can be rejected. Throws the errors of `decideDecline`. */
+export function requireDeclinable(
+  session: GateSessionRow | undefined,
+  { now }: Now,
+): GateSessionRow {
   if (session?.status === 'rejected') return session
   const pending = requirePending(session, now)
   if (pending.approval_started_at === null) return pending
   throw new ApiError('gate.approval_in_progress', { headers: { 'retry-after': '1' } })
 }
 
-/** No event if the page is open (`closedMs` is null) or was closed only now, or if the session has ended. */
+/** Returns no event if the page is open (`closedMs` is null) or was closed just now, or if the session has ended. */
 export function decideClosedPage(
   { session, closedMs }: { session: GateSessionRow | undefined; closedMs: number | null },
-  { now }: At,
+  { now }: Now,
 ): DecidedEvent[] {
-  // After approving, a person may close the page before giving the claim code to the agent.
+  // After the approval, the page can be closed while the person passes the claim code to the agent.
   if (!session || phaseOf(session) !== 'undecided') return []
-  // An expired session ends as expired, not as closed.
+  // A session past its time is expired by `decideSessionExpiry` instead.
   if (closedMs === null || closedMs < reloadMs || session.expires_at <= now) return []
-  return [rejection(session, { reason: 'closed', now })]
+  return [rejectionEvent(session, { reason: 'closed', now })]
 }
 
 /**
- * No event if the same request acknowledged it before. ApiError: 404 no such session, 403 wrong ack token, 410 the
- * session expired before an approval, or the delivery has ended.
+ * Returns no event if the same request acknowledged the delivery before. Throws 404 if there is no session, 403 for a
+ * wrong ack token, and 410 if the session expired without an approval or the delivery has ended.
  */
 export function decideAcknowledgement(
   { session, isAckToken }: { session: GateSessionRow | undefined; isAckToken: boolean },
-  { acknowledgementId, now }: At & { acknowledgementId: string },
+  { acknowledgementId, now }: Now & { acknowledgementId: string },
 ): DecidedEvent[] {
   const approved = requireSession(session)
   if (approved.status === 'expired') throw new ApiError('gate.session_expired')
@@ -149,23 +151,23 @@ export function decideAcknowledgement(
   return [sessionEvent(approved, { type: 'GateDeliveryAcknowledged', data }, { now })]
 }
 
-/** ApiError 410 with the reason, unless the agent can still fetch its credentials. */
+/** Throws 410 with the reason, unless the agent can still fetch its credentials. */
 export function requireDelivery(session: GateSessionRow, now: number): void {
   if (hasDelivery(session, now)) return
   if (session.delivery === 'acknowledged') throw new ApiError('gate.delivery_consumed')
-  throw deliveryGone()
+  throw deliveryGoneError()
 }
 
 const notAcknowledged =
   'Nobody acknowledged the credentials within 24 hours, or their key is gone, as after a restore from a backup.'
 
-export const deliveryGone = () =>
+export const deliveryGoneError = () =>
   new ApiError('gate.delivery_consumed', { message: notAcknowledged })
 
-/** No event once an approval has started, because only its outcome ends the session. */
+/** Returns no event once an approval has started, because then only the outcome of the approval ends the session. */
 export function decideSessionExpiry(
   session: GateSessionRow | undefined,
-  { now }: At,
+  { now }: Now,
 ): DecidedEvent[] {
   if (
     session?.status !== 'pending' ||
@@ -179,14 +181,17 @@ export function decideSessionExpiry(
 
 export function decideDeliveryExpiry(
   session: GateSessionRow | undefined,
-  { now }: At,
+  { now }: Now,
 ): DecidedEvent[] {
   if (session?.delivery !== 'waiting' || !hasPassed(session.delivery_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionEvent(session, { type: 'GateDeliveryExpired', data }, { now })]
 }
 
-export function decideCodeExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
+export function decideCodeExpiry(
+  session: GateSessionRow | undefined,
+  { now }: Now,
+): DecidedEvent[] {
   if (session?.code !== 'issued' || !hasPassed(session.code_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionEvent(session, { type: 'LoginCodeExpired', data }, { now })]

@@ -7,7 +7,7 @@ import { validMembersCheck } from '../../../infra/http/validation.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
-import { requireRegistered } from '../registry/registered.ts'
+import { requireRegisteredService } from '../registry/registered-services.ts'
 import {
   gateRoute,
   gateSessionIdOf,
@@ -19,10 +19,10 @@ import {
 } from '../requests.ts'
 import { agentOf, createParameterSet, requirePending, requireSession } from '../sessions.ts'
 import { findBundle } from '../vault.ts'
-import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
 import { consentRoutes } from './consent-routes.ts'
-import { deliveryGone, requireDelivery } from './decide.ts'
+import { deliveryGoneError, requireDelivery } from './decide.ts'
+import { approvedSignupJson, createdSignupJson, unapprovedSignupJson } from './responses.ts'
 import {
   ackBody,
   acknowledgementSchema,
@@ -55,16 +55,16 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     parameterSet: createParameterSet,
     checkValidMembers: validMembersCheck(signupMembers, checkSignupFields),
     idempotent: true,
-    answers: { 201: single(createdSessionSchema) },
+    responses: { 201: single(createdSessionSchema) },
     errors: [404, 429],
-    run(request, { reply, answer }) {
+    run(request, { reply, toResponse }) {
       const { service_id: serviceId, claim = null, ...body } = request.body
       const spec = { ...checkedSignupFields(body), claim, ...requesterOf(request) }
       const scope = `gate:${sourceOf(request.ip)}`
       return idempotency.run({ request, reply, scope }, async (command) => {
         const deps = depsOf(command, decideAs({ type: 'agent', id: spec.delivery_key_id }, request))
         const { session, pollToken } = await openSignup(deps, { serviceId, spec })
-        return answer({ data: createdJson(session, pollToken, publicUrl) })
+        return toResponse({ data: createdSignupJson(session, pollToken, publicUrl) })
       })
     },
   })
@@ -80,7 +80,7 @@ function pollRoute(app: FastifyInstance, context: GateContext): void {
     description:
       "Requires the session's poll token. After the approval, returns the encrypted credentials until they are acknowledged, for at most 24 hours. 30 requests per minute and token.",
     params: gateSessionParams,
-    answers: { 200: single(polledSessionSchema) },
+    responses: { 200: single(polledSessionSchema) },
     errors: [404, 410],
     async run(request) {
       return { data: await polledData(context, await requireSignup(context, request, 'poll')) }
@@ -89,14 +89,15 @@ function pollRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 async function polledData(parts: GateContext, session: GateSessionRow) {
-  if (session.status === 'rejected') return unapprovedJson(session)
-  if (session.status !== 'approved') return unapprovedJson(requirePending(session, parts.clock()))
+  if (session.status === 'rejected') return unapprovedSignupJson(session)
+  if (session.status !== 'approved')
+    return unapprovedSignupJson(requirePending(session, parts.clock()))
   requireDelivery(session, parts.clock())
   const { pool, publicUrl, vault } = parts
   const bundle = await findBundle(vault, session)
-  if (!bundle) throw deliveryGone()
-  const service = await requireRegistered(pool, { serviceId: session.service_id, publicUrl })
-  return approvedJson(session, { bundle, service })
+  if (!bundle) throw deliveryGoneError()
+  const service = await requireRegisteredService(pool, { serviceId: session.service_id, publicUrl })
+  return approvedSignupJson(session, { bundle, service })
 }
 
 function ackRoute(app: FastifyInstance, context: GateContext): void {
@@ -117,17 +118,17 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
     body: ackBody,
     parameterSet: 'gate_session_ack',
     idempotent: true,
-    answers: { 200: single(acknowledgementSchema) },
+    responses: { 200: single(acknowledgementSchema) },
     errors: [403, 404, 410],
-    before: requireAckToken,
-    run(request, { reply, answer }) {
+    beforeValidation: requireAckToken,
+    run(request, { reply, toResponse }) {
       const gateSessionId = gateSessionIdOf(request)
       return idempotency.run({ request, reply, scope: gateSessionId }, async (command) => {
         const session = requireSession(await findGateSession(pool, gateSessionId))
         const deps = depsOf(command, decideAs(agentOf(session), request))
         await acknowledgeDelivery(deps, gateSessionId, request.body.ack_token)
         const status = 'acknowledged'
-        return answer({
+        return toResponse({
           data: { object: 'gate_session_delivery', gate_session_id: gateSessionId, status },
         })
       })
@@ -135,7 +136,7 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
   })
 }
 
-// A missing ack token is refused like a wrong one.
+// Throws 403 for a missing ack token, as for a wrong one.
 function requireAckToken({ body }: { body: unknown }): void {
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
   if (body === undefined || (isObject && !('ack_token' in body)))

@@ -14,7 +14,7 @@ import { registryEntrySchema, serviceIdSchema } from '../registry/schemas.ts'
 import { createParameterSet } from '../sessions.ts'
 import { bundleSchema } from '../vault.ts'
 
-// The name is measured in characters (code points), metadata in UTF-8 bytes of its JSON.
+// `accountName` is in characters (code points), `metadataBytes` in UTF-8 bytes of the JSON.
 const signupBounds = {
   accountName: 100,
   metadataKeys: 5,
@@ -212,7 +212,7 @@ type SessionFields = Pick<
   'account_name' | 'metadata' | 'delivery'
 >
 
-/** Returns the normalized fields as events have them. ApiError 422 naming the invalid ones. */
+/** Returns the normalized fields, named as in events. Throws 422 naming the invalid ones. */
 export function checkedSignupFields({ account_name, metadata, delivery }: SessionFields) {
   const checked = checkAll({
     account_name: () => checkedAccountName(account_name),
@@ -230,7 +230,7 @@ export function checkedSignupFields({ account_name, metadata, delivery }: Sessio
 
 export const signupMembers = z.object(createSessionBody.shape).partial()
 
-/** ApiError 422 naming the invalid fields among those that are present. */
+/** Throws 422 naming the invalid fields among those that are present. */
 export function checkSignupFields(members: z.output<typeof signupMembers>): void {
   const { account_name, metadata, delivery } = members
   checkPresent<Record<'name' | 'metadata' | 'delivery', unknown>>({
@@ -268,7 +268,7 @@ function checkedMetadata(metadata: Record<string, unknown> | undefined): string 
   throw tooLarge(`at most ${signupBounds.metadataBytes} bytes of JSON`)
 }
 
-// Returns true if JSON preserves the value: 1e400, for example, would become null.
+// Returns true if JSON preserves the value. An overflowing number such as 1e400 would become null.
 function isStorable(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null) return true

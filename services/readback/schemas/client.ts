@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { nullableCount, nullableFlag, nullableText } from './fingerprints.ts'
 
-const hash = z.union([z.string(), z.number(), z.null()])
-const amount = z.number().min(0).nullable()
+const nullableHash = z.union([z.string(), z.number(), z.null()])
+const nullableAmount = z.number().min(0).nullable()
 
 const navigator = z.strictObject({
   platform: nullableText,
   vendor: nullableText,
   hardware_concurrency: nullableCount,
-  device_memory: amount,
+  device_memory: nullableAmount,
   max_touch_points: nullableCount,
   pdf_viewer_enabled: nullableFlag,
   cookie_enabled: nullableFlag,
@@ -29,9 +29,9 @@ const storage = z.strictObject({
 })
 
 const canvas = z.strictObject({
-  hash,
-  geometry_hash: hash,
-  text_hash: hash,
+  hash: nullableHash,
+  geometry_hash: nullableHash,
+  text_hash: nullableHash,
   winding: nullableFlag,
   noise_detected: nullableFlag,
   offscreen_consistent: nullableFlag,
@@ -43,24 +43,24 @@ const graphics = z.strictObject({
     renderer: nullableText,
     version: nullableText,
     shading_language_version: nullableText,
-    parameters_hash: hash,
-    extensions_hash: hash,
-    extension_parameters_hash: hash,
-    shader_precision_hash: hash,
+    parameters_hash: nullableHash,
+    extensions_hash: nullableHash,
+    extension_parameters_hash: nullableHash,
+    shader_precision_hash: nullableHash,
   }),
   webgpu: z.strictObject({
     available: nullableFlag,
     adapter_vendor: nullableText,
     adapter_architecture: nullableText,
     fallback_adapter: nullableFlag,
-    features_hash: hash,
-    limits_hash: hash,
+    features_hash: nullableHash,
+    limits_hash: nullableHash,
   }),
 })
 
 const audio = z.strictObject({
-  hash,
-  sample_rate: amount,
+  hash: nullableHash,
+  sample_rate: nullableAmount,
   channel_count: nullableCount,
   voice_count: nullableCount,
   local_voice_count: nullableCount,
@@ -71,20 +71,20 @@ const audio = z.strictObject({
 const fonts = z.strictObject({
   detected_count: nullableCount,
   tested_count: nullableCount,
-  enumeration_hash: hash,
-  metrics_hash: hash,
-  preferences_hash: hash,
-  emoji_hash: hash,
+  enumeration_hash: nullableHash,
+  metrics_hash: nullableHash,
+  preferences_hash: nullableHash,
+  emoji_hash: nullableHash,
 })
 
 const media = z.strictObject({
   device_count: nullableCount,
   counts_by_kind: z.record(z.string(), z.int().min(0)),
   blank_label_count: nullableCount,
-  topology_hash: hash,
+  topology_hash: nullableHash,
 })
 
-/** Selected observations of the client, not all of them. */
+/** Selected observations of the client. */
 export const clientTelemetry = z
   .strictObject({ navigator, storage, canvas, graphics, audio, fonts, media })
   .meta({ id: 'SessionClientTelemetry' })

@@ -3,78 +3,78 @@ import { timestamp } from '../../../infra/http/schemas.ts'
 import { nullableText } from './fingerprints.ts'
 
 const platform = z.string().meta({ enum: ['ios', 'android'] })
-const flag = z.boolean().optional()
-const amount = z.number().optional()
-const texts = z.array(z.string()).optional()
-const value = z.string().optional()
-const signals = z.strictObject({ detected: z.boolean(), signals: z.array(z.string()) })
+const optionalFlag = z.boolean().optional()
+const optionalNumber = z.number().optional()
+const optionalTexts = z.array(z.string()).optional()
+const optionalText = z.string().optional()
+const detection = z.strictObject({ detected: z.boolean(), signals: z.array(z.string()) })
 
-const jailbreakOrRoot = signals.extend({
-  present_paths: texts,
-  dyld_insert_libraries: texts,
-  verified_boot_state: value,
-  magisk_mount_present: flag,
-  su_on_path: flag,
+const jailbreakOrRoot = detection.extend({
+  present_paths: optionalTexts,
+  dyld_insert_libraries: optionalTexts,
+  verified_boot_state: optionalText,
+  magisk_mount_present: optionalFlag,
+  su_on_path: optionalFlag,
 })
 
 const hooks = z.strictObject({
   detected: z.boolean(),
   frida_ports: z.array(z.number()).optional(),
-  frida_thread_names: texts,
-  hooked_symbols: texts,
-  self_hooked_symbols: texts,
-  prologue_anomaly_count: amount,
-  unexpected_dyld_images: texts,
-  xposed_packages: texts,
+  frida_thread_names: optionalTexts,
+  hooked_symbols: optionalTexts,
+  self_hooked_symbols: optionalTexts,
+  prologue_anomaly_count: optionalNumber,
+  unexpected_dyld_images: optionalTexts,
+  xposed_packages: optionalTexts,
 })
 
 const debuggerState = z.strictObject({
   attached: z.boolean(),
-  tracer_pid: amount,
-  breakpoint_count: amount,
-  watchpoint_thread_count: amount,
+  tracer_pid: optionalNumber,
+  breakpoint_count: optionalNumber,
+  watchpoint_thread_count: optionalNumber,
 })
 
 const codeSigning = z.strictObject({
   invalid: z.boolean(),
-  code_sign_valid: flag,
-  text_integrity_ok: flag,
-  application_debuggable: flag,
-  dyld_insert_libraries: texts,
+  code_sign_valid: optionalFlag,
+  text_integrity_ok: optionalFlag,
+  application_debuggable: optionalFlag,
+  dyld_insert_libraries: optionalTexts,
 })
 
 const simulatorOrEmulator = z.strictObject({
   detected: z.boolean(),
-  is_ios_app_on_mac: flag,
-  qemu_files: texts,
-  ro_hardware: value,
-  ro_product_model: value,
-  simulator_env_keys: texts,
+  is_ios_app_on_mac: optionalFlag,
+  qemu_files: optionalTexts,
+  ro_hardware: optionalText,
+  ro_product_model: optionalText,
+  simulator_env_keys: optionalTexts,
 })
 
 const debugPosture = z.strictObject({
   detected: z.boolean(),
-  adb_enabled: flag,
-  developer_options_enabled: flag,
-  app_debuggable: flag,
-  app_profileable: flag,
-  app_test_only: flag,
-  debugger_attached: flag,
-  get_task_allow: flag,
-  embedded_provisioning_profile_present: flag,
-  receipt_is_sandbox: flag,
-  receipt_is_testflight: flag,
-  development_bundle: flag,
-  active_debugger_attached: flag,
-  breakpoint_count: amount,
-  exception_port_count: amount,
-  watchpoint_thread_count: amount,
-  tracer_pid: amount,
-  direct_syscall_tracer_pid: amount,
+  adb_enabled: optionalFlag,
+  developer_options_enabled: optionalFlag,
+  app_debuggable: optionalFlag,
+  app_profileable: optionalFlag,
+  app_test_only: optionalFlag,
+  debugger_attached: optionalFlag,
+  get_task_allow: optionalFlag,
+  embedded_provisioning_profile_present: optionalFlag,
+  receipt_is_sandbox: optionalFlag,
+  receipt_is_testflight: optionalFlag,
+  development_bundle: optionalFlag,
+  active_debugger_attached: optionalFlag,
+  breakpoint_count: optionalNumber,
+  exception_port_count: optionalNumber,
+  watchpoint_thread_count: optionalNumber,
+  tracer_pid: optionalNumber,
+  direct_syscall_tracer_pid: optionalNumber,
   risk_signals: z.array(z.string()),
 })
 
-/** Members that the SDK could not read are absent rather than null. */
+/** Members that the SDK could not read are absent, not null. */
 export const nativeRuntimeIntegrity = z
   .strictObject({
     platform,
@@ -83,9 +83,9 @@ export const nativeRuntimeIntegrity = z
     debugger: debuggerState,
     code_signing: codeSigning,
     simulator_or_emulator: simulatorOrEmulator,
-    hardware_claims_mismatch: signals,
-    sim_posture: signals,
-    app_provenance: signals,
+    hardware_claims_mismatch: detection,
+    sim_posture: detection,
+    app_provenance: detection,
     debug_posture: debugPosture,
   })
   .meta({ id: 'SessionNativeRuntimeIntegrity' })

@@ -27,7 +27,7 @@ const step = z
   })
   .meta({ id: 'ScoreStep' })
 
-const meaning = z
+const firedSignal = z
   .strictObject({
     signal: z.string(),
     name: z.string(),
@@ -50,14 +50,14 @@ export const scoreExplanationSchema = z
         'Signals that fired but were not counted, because another signal set the score by itself.',
       ),
     signals: z
-      .array(meaning)
+      .array(firedSignal)
       .describe('Descriptions of the signals that fired, from the current release.'),
   })
   .meta({ id: 'ScoreExplanation', description: 'Score breakdown of the newest decision.' })
 
 export type ScoreExplanation = z.output<typeof scoreExplanationSchema>
 
-export const logPlaceSchema = z
+export const logPositionSchema = z
   .strictObject({
     topic: z.literal(eventTopics.SessionScored),
     partition: z.int().min(0),

@@ -24,7 +24,7 @@ import {
   nativeRuntimeIntegrity,
 } from './native.ts'
 import { connectionFingerprint, network } from './network.ts'
-import { logPlaceSchema, scoreExplanationSchema } from './score.ts'
+import { logPositionSchema, scoreExplanationSchema } from './score.ts'
 
 const clientUserId = z.string().nullable().meta({
   maxLength: 256,
@@ -185,7 +185,7 @@ const repeats = z
   })
   .meta({ id: 'SessionRepeats' })
 
-/** Members in the order of their use to the reader. */
+/** Members are ordered by their importance to readers. */
 export const sessionDetailSchema = z
   .strictObject({
     object: z.literal('session'),
@@ -206,7 +206,7 @@ export const sessionDetailSchema = z
       .optional()
       .describe('Only with `include=identification`.'),
     score: scoreExplanationSchema.optional().describe('Only with `include=score`.'),
-    log: logPlaceSchema.optional().describe('Only with `include=log`.'),
+    log: logPositionSchema.optional().describe('Only with `include=log`.'),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
     request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),

@@ -1,7 +1,7 @@
 import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { readSettingFile } from '../../../infra/config.ts'
-import { orUndefined, parsedJson } from '../../../infra/text.ts'
+import { orUndefined, parseJsonOrUndefined } from '../../../infra/text.ts'
 import { appleRoot } from '../../../infra/wire/attestation/apple-root.ts'
 import type { PlayKeys } from '../../../infra/wire/attestation/play-integrity.ts'
 
@@ -19,7 +19,7 @@ export interface GoogleApp {
   keys: PlayKeys
 }
 
-/** Apps that may attest themselves, and what their attestations are verified with. */
+/** Apps whose attestations are accepted, and the keys and certificates to verify them. */
 export interface AttestedApps {
   apps: readonly (AppleApp | GoogleApp)[]
   /** Root certificate of App Attest. */
@@ -45,10 +45,10 @@ const googleApp = z
     package_name: z
       .string()
       .regex(/^\w+(\.\w+)+$/, { error: 'expected a name such as com.example.app' }),
-    decryption_key: z.string().transform(orIssue(aesKey, 'expected 32 bytes as base64')),
+    decryption_key: z.string().transform(parseOrIssue(aesKey, 'expected 32 bytes as base64')),
     verification_key: z
       .string()
-      .transform(orIssue(ecKey, 'expected a public key on P-256 as base64')),
+      .transform(parseOrIssue(ecKey, 'expected a public key on P-256 as base64')),
   })
   .transform(
     ({ package_name: packageName, decryption_key, verification_key, ...app }): GoogleApp => ({
@@ -63,12 +63,12 @@ const attestedApps = z.strictObject({
   apple_root: z
     .string()
     .default(appleRoot)
-    .transform(orIssue((pem) => new X509Certificate(pem), 'expected a certificate as PEM')),
+    .transform(parseOrIssue((pem) => new X509Certificate(pem), 'expected a certificate as PEM')),
 })
 
 /** Throws one error that names every invalid member, without its value. */
 export function readAttestedApps(text: string): AttestedApps {
-  const { data, error } = attestedApps.safeParse(parsedJson(text))
+  const { data, error } = attestedApps.safeParse(parseJsonOrUndefined(text))
   if (data) return { apps: data.apps, root: data.apple_root }
   const problems = error.issues.map(
     ({ path, message }) => `${path.join('.') || 'the file'}: ${message}`,
@@ -87,7 +87,7 @@ export function loadAttestedApps({
     : readAttestedApps(readSettingFile('ATTESTED_APPS_FILE', file))
 }
 
-function orIssue<T>(read: (text: string) => T | undefined, message: string) {
+function parseOrIssue<T>(read: (text: string) => T | undefined, message: string) {
   return (text: string, { addIssue }: { addIssue(message: string): void }): T => {
     const value = orUndefined(() => read(text))
     if (value !== undefined) return value

@@ -19,7 +19,7 @@ export interface ReceivedAttestation {
     environment: Environment
     platform: Platform
   }
-  /** undefined = the document's opening is not known. */
+  /** undefined = no event about the opening of the document has been scored. */
   document: Pick<DocumentState, 'challenge' | 'client_public_key' | 'opened_at'> | undefined
   /** Epoch milliseconds. */
   receivedAt: number
@@ -31,7 +31,7 @@ export interface AttestationEvidence extends ReceivedAttestation {
   stored: StoredDevice | undefined
 }
 
-/** Judges an attestation. Pure and never throws. Its libraries are loaded only if apps are configured. */
+/** Judges an attestation. Pure, never throws. The implementation and its libraries load only if apps are configured. */
 export type JudgeAttestation = (evidence: AttestationEvidence) => Promise<SessionAttestation>
 
 export interface AttestationVerifier {
@@ -60,15 +60,15 @@ type Arrival = Pick<AttestationEvidence, 'session' | 'receivedAt'>
 
 /**
  * Returns true if the device's counts already include this attestation or a later one. Partitions are scored in any
- * order, and all records again after the loss of a database.
+ * order, and after the loss of a database all records are scored again.
  */
 export function wasCounted(stored: StoredDevice, { session, receivedAt }: Arrival): boolean {
   const isSame = stored.session_id === session.session_id && stored.last_seen_at === receivedAt
   return isSame || receivedAt < stored.last_seen_at
 }
 
-/** Returns true if the counter is plausible for this arrival, that is, not one that the key has used before. */
-export function isInOrder(
+/** Returns true if the key cannot have used this counter before. */
+export function isPlausibleCounter(
   counter: number,
   { stored, ...arrival }: Arrival & { stored: StoredDevice },
 ): boolean {

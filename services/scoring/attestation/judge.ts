@@ -6,7 +6,7 @@ import type { AppleApp, GoogleApp } from './apps.ts'
 import {
   type AttestationEvidence,
   countedDevice,
-  isInOrder,
+  isPlausibleCounter,
   type JudgeAttestation,
   type VerifiedAttestation,
 } from './devices.ts'
@@ -64,7 +64,7 @@ function verifyApple(
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' })
   const assertion = verifyAppAssertion(bytes, { appIds, clientDataHash: hash, publicKey })
   if ('problem' in assertion) return assertion
-  if (!isInOrder(assertion.counter, { stored, receivedAt: at, session }))
+  if (!isPlausibleCounter(assertion.counter, { stored, receivedAt: at, session }))
     return { problem: 'counter' }
   return { ...assertion, publicKey: stored.public_key }
 }

@@ -4,7 +4,7 @@ import type { Cte } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { DocumentOpened, SessionAttestation, SessionOpened } from '../../../schemas/events.ts'
 import { strongestAttestation } from '../session/attestation.ts'
-import { readObservations } from '../session/observed.ts'
+import { readObservations } from '../session/observations.ts'
 import {
   type Body,
   type DocumentState,
@@ -28,13 +28,13 @@ interface AttestationOutcome {
 }
 
 export interface AttestationOutcomes {
-  /** By body; see `bodyKeyOf`. */
+  /** By body key; see `bodyKeyOf`. */
   outcomes: ReadonlyMap<string, AttestationOutcome>
-  /** Returns the pending writes of changed devices. */
-  save(): Cte[]
+  /** Returns the writes of changed devices. */
+  pendingWrites(): Cte[]
 }
 
-const noOutcomes: AttestationOutcomes = { outcomes: new Map(), save: () => [] }
+const noOutcomes: AttestationOutcomes = { outcomes: new Map(), pendingWrites: () => [] }
 
 /**
  * Judges the attestations in the events, in order, and locks their devices. Runs no query if there are none or there is
@@ -60,7 +60,8 @@ export async function judgeAttestations(
     devices.set(id, { ...attestation.device, organization_id, session_id })
     changed.add(id)
   }
-  return { outcomes, save: () => saveDevices([...changed].flatMap((id) => devices.get(id) ?? [])) }
+  const pendingWrites = () => saveDevices([...changed].flatMap((id) => devices.get(id) ?? []))
+  return { outcomes, pendingWrites }
 }
 
 interface HashedAttestation extends ReceivedAttestation {
@@ -71,18 +72,18 @@ interface HashedAttestation extends ReceivedAttestation {
 const bodyKeyOf = ({ document_id_hash, seq, body_hash }: Body) =>
   `${document_id_hash} ${seq} ${body_hash}`
 
-// An invalid document stays invalid, which also limits how much work it can cause.
-const isDone = (document: DocumentState | undefined, hash: string) =>
+// A document with an invalid attestation stays invalid, which also limits how much work it can cause.
+const isAlreadyJudged = (document: DocumentState | undefined, hash: string) =>
   document?.attested === hash || document?.attestation?.status === 'invalid'
 
-// Returns the attestations in the bodies of apps, without those that their document has sent before.
+// Returns the attestations in bodies from apps, except repeated ones of the same document.
 function receivedIn(
   events: SessionEvent[],
   states: Map<string, SessionState>,
 ): HashedAttestation[] {
   const openings = new Map<string, SessionOpened>()
   const documents = new Map<string, DocumentOpened>()
-  const names = new Set<string>()
+  const seen = new Set<string>()
   return events.flatMap((event) => {
     const { session_id } = event.data
     if (event.type === 'SessionOpened') openings.set(session_id, event.data)
@@ -95,9 +96,9 @@ function receivedIn(
     const { organization_id, environment, received_at: receivedAt, document_id_hash } = event.data
     const stored = state?.documents.find((document) => document.hash === document_id_hash)
     const sentHash = hash('sha256', JSON.stringify(sent), 'hex').slice(0, 32)
-    const name = `${document_id_hash} ${sentHash}`
-    if (isDone(stored, sentHash) || names.has(name)) return []
-    names.add(name)
+    const key = `${document_id_hash} ${sentHash}`
+    if (isAlreadyJudged(stored, sentHash) || seen.has(key)) return []
+    seen.add(key)
     const session = { session_id, organization_id, environment, platform }
     const document = documents.get(document_id_hash) ?? stored
     const bodyKey = bodyKeyOf(event.data)
@@ -105,8 +106,8 @@ function receivedIn(
   })
 }
 
-/** Returns a function that adds the outcome to a state, with the body that has the attestation. */
-export function addAttestations({ outcomes }: AttestationOutcomes) {
+/** Returns a function that adds the outcome to a session's state after the body with the attestation. */
+export function createAttestationEnricher({ outcomes }: AttestationOutcomes) {
   return (state: SessionState, event: SessionEvent): SessionState => {
     if (event.type !== 'BatchReceived' && event.type !== 'ResultRequested') return state
     const outcome = outcomes.size > 0 ? outcomes.get(bodyKeyOf(event.data)) : undefined

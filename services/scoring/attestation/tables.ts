@@ -4,14 +4,14 @@ import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import {
   column,
   nullable,
+  overwrite,
   primaryKey,
-  replacing,
   table,
   writeRows,
 } from '../../../infra/postgres/table.ts'
 import type { AttestedDevice, SessionScored } from '../../../schemas/events.ts'
 
-/** Attestation state of an app on a device. Decisions contain it, so that it can be rebuilt from the log. */
+/** Attestation state of an app on a device. Decisions contain a copy, so this table can be rebuilt from the log. */
 export interface StoredDevice extends AttestedDevice {
   organization_id: string
   /** Session with the latest attestation. */
@@ -39,7 +39,7 @@ export const attestationMigrations: Migrations = {
   create: ddlOf(attestedDevices),
 }
 
-// See visitors/index.ts.
+// For the reason see visitors/visitor-index.ts.
 const lockBuckets = 2048
 
 /**
@@ -63,11 +63,11 @@ const loadDevices = `select ${attestedDevices.select('d')} from scoring.attested
 
 export function saveDevices(rows: StoredDevice[]): Cte[] {
   const { columns } = attestedDevices
-  const conflict = replacing(attestedDevices)
+  const conflict = overwrite(attestedDevices)
   return writeRows(attestedDevices, { as: 'save_devices', columns, rows, ordered: true, conflict })
 }
 
-/** Returns the device as counted by the decision. */
+/** Returns the attested device in the decision, or undefined. */
 export function attestedDeviceOf({
   attestation,
   organization_id,

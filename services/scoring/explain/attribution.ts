@@ -9,9 +9,9 @@ import type { Facts } from '../session/facts.ts'
 import type { Slug } from '../signals/catalogue.ts'
 import type { FiredSignal } from '../signals/evaluate.ts'
 
-type Named = Pick<AttributionLabel, 'value' | 'label' | 'confidence'>
+type NamedLabel = Pick<AttributionLabel, 'value' | 'label' | 'confidence'>
 
-const tools: Partial<Record<Slug, Named>> = {
+const tools: Partial<Record<Slug, NamedLabel>> = {
   playwright_globals: { value: 'playwright', label: 'Playwright', confidence: 97 },
   puppeteer_globals: { value: 'puppeteer', label: 'Puppeteer', confidence: 95 },
   selenium_globals: { value: 'selenium', label: 'Selenium', confidence: 96 },
@@ -25,7 +25,7 @@ const tools: Partial<Record<Slug, Named>> = {
   },
 }
 
-const environments: Partial<Record<Slug, Named>> = {
+const environments: Partial<Record<Slug, NamedLabel>> = {
   headless_user_agent: { value: 'headless', label: 'Headless browser', confidence: 95 },
   electron_runtime: { value: 'electron', label: 'Electron', confidence: 80 },
   phone_on_desktop_system: { value: 'emulator', label: 'Emulator', confidence: 70 },
@@ -104,11 +104,11 @@ export function attribute(fired: FiredSignal[], facts: Facts, isBot: boolean): A
     ...evasionLabels(fired),
   ]
   const { behavior: input } = facts
-  const observed = [
+  const actions = [
     ...fired.flatMap(({ slug }) => behaviors[slug] ?? []),
     ...unscoredBehaviors.flatMap(({ label, isIn }) => (input && isIn(input) ? [label] : [])),
   ]
-  return labels.length > 0 || observed.length > 0 ? { labels, behaviors: observed } : null
+  return labels.length > 0 || actions.length > 0 ? { labels, behaviors: actions } : null
 }
 
 function actorLabels(
@@ -173,24 +173,24 @@ function toolLabels(fired: FiredSignal[], facts: Facts): AttributionLabel[] {
   return [...detected, ...declaredTools(fired, facts)].map((tool) => ({ kind: 'tool', ...tool }))
 }
 
-// Returns tools that name themselves in a user agent string or client-hint brand.
-function declaredTools(fired: FiredSignal[], facts: Facts): Named[] {
+// Returns the tools that declare themselves in a user agent string or client-hint brand.
+function declaredTools(fired: FiredSignal[], facts: Facts): NamedLabel[] {
   const has = (name: Slug) => fired.some(({ slug }) => slug === name)
   if (has('http_client_user_agent')) return [httpClient(facts)]
   if (has('declared_bot_user_agent') && facts.agent.browser) return [crawler(facts.agent.browser)]
   return has('headless_user_agent') ? [headlessBrowser(facts)] : []
 }
 
-function httpClient({ headerUserAgent, userAgent }: Facts): Named {
+function httpClient({ headerUserAgent, userAgent }: Facts): NamedLabel {
   const label = /^[\w-]+/.exec(headerUserAgent || userAgent)?.[0] ?? 'HTTP client'
   return { value: slugOf(label), label, confidence: 90 }
 }
 
-function crawler(label: string): Named {
+function crawler(label: string): NamedLabel {
   return { value: slugOf(label), label, confidence: 60 }
 }
 
-function headlessBrowser({ agent }: Facts): Named {
+function headlessBrowser({ agent }: Facts): NamedLabel {
   if (agent.engine === 'blink')
     return { value: 'headless_chrome', label: 'Headless Chrome', confidence: 95 }
   return { value: 'headless_browser', label: 'Headless browser', confidence: 90 }

@@ -8,9 +8,8 @@ import { hasKnownAge } from './findings.ts'
 export type ScoredMembers = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
 
 /**
- * Returns the evidence behind a decision. `sources`: the sources that were checked. `unchecked`: fields that are still at
- * their clean default because no source was checked (fields of runtime_integrity by name, others by path), and
- * `attestation` for an app without one; null fields are left out. `claimed`: fields that only the app itself reports.
+ * Returns the evidence behind a decision. `unchecked`: fields that are clean only because nothing checked them, those of
+ * `runtime_integrity` by name and others by path. Null fields are left out. `claimed`: fields that only the app reports.
  */
 export function evidenceOf(facts: Facts, members: ScoredMembers): SessionEvidence {
   return {
@@ -33,17 +32,17 @@ const wasAttested = ({ attestation }: Facts) =>
   ['valid', 'invalid'].includes(attestation?.status ?? '')
 
 function sourcesOf(facts: Facts, { visitor }: ScoredMembers): string[] {
-  const { snapshot, behavioral, document, network, answers, identity } = facts
-  const isCompared = answers.engine === 'as_claimed' || answers.engine === 'otherwise'
+  const { snapshot, hasInput, document, network, answers, identity } = facts
+  const isCompared = answers.engine === 'as_claimed' || answers.engine === 'contradicted'
   const consulted = {
     request_headers: document !== null,
     snapshot: snapshot !== null,
     native_observations: (snapshot?.native ?? null) !== null,
-    behavior: behavioral,
+    behavior: hasInput,
     visitor_history: visitor !== null,
-    recorded_answers: isCompared && answers.engineBy === 'recorded',
-    learned_answers: answers.engineBy === 'learned',
-    simulated_answers: answers.engineBy === 'simulated',
+    recorded_answers: isCompared && answers.judgedBy === 'recorded',
+    learned_answers: answers.judgedBy === 'learned',
+    simulated_answers: answers.judgedBy === 'simulated',
     published_ranges: (identity.evidence?.list ?? null) !== null,
     reverse_dns:
       identity.method === 'reverse_dns' || (identity.evidence?.host_name ?? null) !== null,
@@ -61,11 +60,11 @@ const minimalModeOmissions = ['canvas', 'graphics', 'audio', 'fonts', 'media'].m
 type Native = NonNullable<Snapshot['native']>
 type RuntimeName = keyof RuntimeIntegrity
 
-const noInputs = () => []
+const noObservations = () => []
 
-// Observations that the signals of each member read, in pages and in apps. The member counts as checked if all of them
-// are present, so observations that some browsers lack, such as `deviceMemory`, are left out.
-const inputs: Record<
+// Observations that must all be present for a member to count as checked, in pages and in apps. Leaves out observations
+// that some browsers lack, such as `deviceMemory`.
+const requiredObservations: Record<
   Exclude<RuntimeName, 'outdated_environment'>,
   {
     page(snapshot: Snapshot, facts: Facts): unknown[]
@@ -111,7 +110,7 @@ const inputs: Record<
       audio.voice_count,
       media.device_count,
     ],
-    app: noInputs,
+    app: noObservations,
   },
   privacy_hardening_suspected: {
     page: ({ tamper, canvas, audio }) => [
@@ -119,7 +118,7 @@ const inputs: Record<
       canvas.noise_detected,
       audio.noise_detected,
     ],
-    app: noInputs,
+    app: noObservations,
   },
   identity_spoofing_suspected: {
     page: ({ navigator, engine, worker, iframe, tamper }, { document }) => [
@@ -139,7 +138,7 @@ const inputs: Record<
   },
   // Repeats are not counted for provisional decisions.
   replay_suspected: { page: (_, { repeats }) => [repeats], app: (_, { repeats }) => [repeats] },
-  // Places where an agent could have declared itself.
+  // An agent could have declared itself in any of these.
   verified_bot_identity: {
     page: ({ navigator, worker, iframe }, { document }) => [
       navigator.user_agent,
@@ -160,13 +159,13 @@ function wasChecked(name: RuntimeName, facts: Facts): boolean {
   if (name === 'outdated_environment') return hasKnownAge(facts)
   const { snapshot } = facts
   if (!snapshot) return false
-  const { page, app } = inputs[name]
+  const { page, app } = requiredObservations[name]
   const values = snapshot.native ? app(snapshot.native, facts) : page(snapshot, facts)
   return values.length > 0 && values.every((value) => value !== null)
 }
 
 // Sources that can clear each flag. Address lists of VPNs and proxies are never complete, so only an anonymity database
-// can. No source covers callback proxies.
+// clears those. No source covers callback proxies.
 const flagSources = {
   vpn: ['anonymity_database'],
   proxy: ['anonymity_database'],
@@ -176,7 +175,7 @@ const flagSources = {
   relay: ['address_lists'],
   callback_proxy: [],
 } as const satisfies Partial<Record<keyof AddressNetwork['anonymity'], readonly IpSource[]>>
-// No source has all of these tags and types.
+// Lists that no source fills completely.
 const neverComplete = ['operator_tags', 'client_types'] as const
 
 function uncheckedNetwork({ sources, anonymity, evidence }: AddressNetwork): string[] {

@@ -9,7 +9,7 @@ import type { Slug } from '../signals/catalogue.ts'
 import type { FiredSignal } from '../signals/evaluate.ts'
 
 // Signals by the member of `runtime_integrity` that they affect.
-const signalsOf: Record<keyof RuntimeIntegrity, Slug[]> = {
+const signalsByMember: Record<keyof RuntimeIntegrity, Slug[]> = {
   tampering_detected: [
     'webdriver_property_overridden',
     'navigator_overridden',
@@ -86,7 +86,7 @@ const oldestCurrent: Record<string, number> = { blink: 110, gecko: 110, webkit: 
 
 export function runtimeIntegrityOf(fired: FiredSignal[], facts: Facts): RuntimeIntegrity {
   const level = (name: keyof RuntimeIntegrity) =>
-    levelOf(fired.filter(({ slug }) => signalsOf[name].includes(slug)))
+    levelOf(fired.filter(({ slug }) => signalsByMember[name].includes(slug)))
   return {
     tampering_detected: level('tampering_detected'),
     developer_tools_detected: level('developer_tools_detected'),
@@ -131,8 +131,8 @@ function isOutdated(facts: Facts): boolean {
 }
 
 const manipulationSlugs: Slug[] = [
-  ...signalsOf.tampering_detected,
-  ...signalsOf.replay_suspected,
+  ...signalsByMember.tampering_detected,
+  ...signalsByMember.replay_suspected,
   'session_identity_changed',
 ]
 
@@ -142,8 +142,8 @@ export function manipulationOf(fired: FiredSignal[], facts: Facts): Manipulation
   const signals = fired.filter(
     ({ slug, role }) => role === 'risk' && manipulationSlugs.includes(slug),
   )
-  const doubt = signals.reduce((left, { points }) => left * (1 - points / 100), 1)
-  const score = Math.round(100 * (1 - doubt))
+  const remainder = signals.reduce((rest, { points }) => rest * (1 - points / 100), 1)
+  const score = Math.round(100 * (1 - remainder))
   return { score, verdict: manipulationVerdict(score) }
 }
 

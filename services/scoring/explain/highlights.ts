@@ -9,12 +9,12 @@ import { showsMassProduction } from '../signals/repeats.ts'
 const maxHighlights = 5
 const maxEvidence = 5
 
-/** A highlight, and the signals that it summarizes. */
+/** A highlight and the signals that it summarizes. */
 interface Theme {
   key: string
   summary: string
   includes(signal: FiredSignal): boolean
-  /** Number of signals that it needs. Default: 1. */
+  /** Number of signals that must fire. Default: 1. */
   minSignals?: number
 }
 
@@ -23,7 +23,7 @@ const riskIn =
   (signal: FiredSignal) =>
     signal.role === 'risk' && channels.includes(signal.channel)
 
-const slugs =
+const withSlug =
   (...names: Slug[]) =>
   ({ slug }: FiredSignal) =>
     names.includes(slug)
@@ -60,7 +60,7 @@ const risks: Theme[] = [
   {
     key: 'replaced_user_agent',
     summary: 'A script replaced the user agent, as user agent switchers do.',
-    includes: slugs('user_agent_replaced'),
+    includes: withSlug('user_agent_replaced'),
   },
   {
     key: 'protocol_anomalies',
@@ -78,14 +78,14 @@ const risks: Theme[] = [
   },
   {
     key: 'mass_production',
-    summary: 'Sessions repeat each other, or arrive at a rate, in a way that people do not.',
+    summary: 'Sessions are too similar, too frequent or too regular to come from people.',
     includes: showsMassProduction,
   },
   {
     key: 'engine_not_learned',
     summary:
       "This deployment has not learned the engine's answers to its questions yet, so a script could have invented the session. Natural input or `tidegate learn` resolves this.",
-    includes: slugs('engine_not_learned'),
+    includes: withSlug('engine_not_learned'),
   },
   {
     key: 'slow_page',
@@ -149,50 +149,50 @@ const trust: Theme[] = [
   },
 ]
 
-// Sorted by how much they explain of the other highlights.
+// Sorted by how well they explain other highlights.
 const context: Theme[] = [
   {
     key: 'privacy_tools',
     summary: 'The browser is hardened for privacy, which is not evidence of automation.',
-    includes: slugs('privacy_hardening_indicators'),
+    includes: withSlug('privacy_hardening_indicators'),
   },
   {
     key: 'network_anonymity',
     summary: 'The network hides the origin of the session.',
-    includes: slugs('vpn_associated_ip'),
+    includes: withSlug('vpn_associated_ip'),
   },
   {
     key: 'rewritten_on_the_way',
     summary:
       'Request headers name a different browser than the page, its worker and its frame, as behind a rewriting proxy.',
-    includes: slugs('user_agent_rewritten_on_the_way'),
+    includes: withSlug('user_agent_rewritten_on_the_way'),
   },
   {
     key: 'shared_account',
     summary: 'Many visitors have the same client user id, as with shared accounts.',
-    includes: slugs('user_many_visitors'),
+    includes: withSlug('user_many_visitors'),
   },
   {
     key: 'shared_address',
     summary: 'Many sessions came from this address, as from a school, an office or a carrier.',
-    includes: slugs('velocity_address'),
+    includes: withSlug('velocity_address'),
   },
   {
     key: 'equal_machine',
     summary:
       'Another session reported identical device data, as from returning visitors and identical devices.',
-    includes: slugs('replayed_snapshot'),
+    includes: withSlug('replayed_snapshot'),
   },
   {
     key: 'wrapped_functions',
     summary: 'The page or an extension wraps browser functions, which is common.',
-    includes: slugs('wrapped_page_functions'),
+    includes: withSlug('wrapped_page_functions'),
   },
 ]
 
 /**
  * Returns at most five highlights, the most actionable first: risks by weight, trust, then context. The reason for a
- * limited score and one context highlight always have a place.
+ * limited score and one context highlight are always included.
  */
 export function highlightsOf(evaluation: Evaluation): Highlight[] {
   const { fired, facts } = evaluation
@@ -200,14 +200,14 @@ export function highlightsOf(evaluation: Evaluation): Highlight[] {
   const sorted = increases.sort((a, b) => b.weight - a.weight)
   const [noSnapshot, bound] = [snapshotHighlight(evaluation), boundHighlight(evaluation)]
   const circumstances = context.flatMap((theme) => highlight(theme, 'context', { fired, facts }))
-  const left = maxHighlights - noSnapshot.length - bound.length - Math.min(1, circumstances.length)
-  const strongest = sorted.slice(0, left)
+  const slots = maxHighlights - noSnapshot.length - bound.length - Math.min(1, circumstances.length)
+  const strongest = sorted.slice(0, slots)
   const reductions = trust.flatMap((theme) => highlight(theme, 'reduces_risk', { fired, facts }))
   const highlights = [
     ...noSnapshot,
     ...strongest,
     ...bound,
-    ...[...reductions, ...visitorHighlight(facts)].slice(0, left - strongest.length),
+    ...[...reductions, ...visitorHighlight(facts)].slice(0, slots - strongest.length),
     ...circumstances,
   ]
   return highlights.slice(0, maxHighlights).map(({ weight: _, ...rest }) => rest)
@@ -232,8 +232,8 @@ function highlight(
 }
 
 // Appends measurements or details to the signal's name.
-function evidenceEntry({ slug, name, measured, details }: FiredSignal, facts: Facts) {
-  const suffix = (facts.behavior && measured?.(facts.behavior)) ?? details?.(facts) ?? null
+function evidenceEntry({ slug, name, numbers, details }: FiredSignal, facts: Facts) {
+  const suffix = (facts.behavior && numbers?.(facts.behavior)) ?? details?.(facts) ?? null
   return { signal: slug, name: suffix === null ? name : `${name}: ${suffix}` }
 }
 

@@ -2,7 +2,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { modelId, type ScoringModel, standardModel } from '../model/model.ts'
-import { storedModel } from '../model/own-model.ts'
+import { parseStoredModel } from '../model/parse-model.ts'
 import { type ScoreSteps, stepsToScore } from '../model/steps.ts'
 import { signalCatalogue } from '../signals/catalogue.ts'
 
@@ -49,9 +49,9 @@ async function findModelOf(
   { organization_id, model }: Pick<SessionScored, 'organization_id' | 'model'>,
 ): Promise<ScoringModel | undefined> {
   if (model === modelId(standardModel)) return standardModel
-  const { own, everybody } = await listModelChanges(db, organization_id)
-  const models = [...own, ...everybody].flatMap(({ document }) =>
-    document === null ? [] : storedModel(document),
+  const { own, defaults } = await listModelChanges(db, organization_id)
+  const models = [...own, ...defaults].flatMap(({ document }) =>
+    document === null ? [] : parseStoredModel(document),
   )
   return models.find((candidate) => modelId(candidate) === model)
 }

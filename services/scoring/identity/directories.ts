@@ -14,12 +14,12 @@ interface FollowOptions {
   pool: Db
   clock: Clock
   logger: Logger
-  /** Directories that are kept in memory first, so that others can't displace them. */
+  /** Directories that are kept in memory before all others, which therefore can't displace them. */
   preferred: () => readonly LookupSubject[]
   intervalMs?: number
 }
 
-/** Rereads every 30 seconds the directories that scoring has fetched. */
+/** Every 30 seconds, rereads the directories that scoring has fetched. */
 export function followDirectories({
   pool,
   clock,

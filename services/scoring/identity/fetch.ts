@@ -7,7 +7,7 @@ import { systemCode } from '../../../infra/thrown.ts'
 import { directoryKeys } from '../../../infra/wire/web-bot-auth/keys.ts'
 import type { LookupResult, LookupSubject } from './tables.ts'
 
-/** Never rejects. */
+/** Fetches a key directory or looks up a host name. Never rejects: a failure is a result. */
 export type FetchSubject = (subject: LookupSubject) => Promise<LookupResult>
 
 export interface FetchOptions {
@@ -63,11 +63,11 @@ async function lookUpHost(
   try {
     // Don't use `reverse`, which reports a DNS failure as an address without names.
     const names = await dns.resolvePtr(pointerName(ip)).catch(emptyIfNoRecord)
-    const forward = (name: string) =>
+    const resolve = (name: string) =>
       (isIP(ip) === 4 ? dns.resolve4(name) : dns.resolve6(name)).catch(emptyIfNoRecord)
     const candidates = names.slice(0, maxNames)
     const isConfirmed = await Promise.all(
-      candidates.map(async (name) => (await forward(name)).some(isSameAddress(ip))),
+      candidates.map(async (name) => (await resolve(name)).some(isSameAddress(ip))),
     )
     return { host: candidates.find((_, index) => isConfirmed[index])?.toLowerCase() ?? null }
   } catch (error) {

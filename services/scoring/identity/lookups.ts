@@ -6,25 +6,27 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { FetchSubject } from './fetch.ts'
 import {
+  createLookupQueue,
+  type LookupRequest,
+  type WaitingLookup,
+  type WaitingSession,
+} from './lookup-queue.ts'
+import {
   type LookupResult,
   type LookupSubject,
   readLookups,
   type StoredLookup,
   saveLookup,
 } from './tables.ts'
-import {
-  createLookupQueue,
-  type LookupRequest,
-  type WaitingLookup,
-  type WaitingSession,
-} from './waiting.ts'
 
 export interface LookupOptions {
   pool: Db
   clock: Clock
   logger: Logger
   fetch: FetchSubject
-  /** Called with the sessions that waited for a subject, once its result is stored. Called again if it rejects. */
+  /**
+   * Called with the sessions that waited for a subject, once its result is stored. Called again if the promise rejects.
+   */
   onResult: (subject: LookupSubject, sessions: WaitingSession[]) => Promise<void>
   intervalMs?: number
 }
@@ -33,10 +35,10 @@ export interface Lookups extends Pick<Periodic, 'stop'> {
   request(request: LookupRequest): void
 }
 
-/** Maximum time that a session waits. */
-const waitMs = 30 * 60 * 1000
+/** Maximum time that a session waits for a lookup. */
+const maxWaitMs = 30 * 60 * 1000
 /** Delay before a failed lookup is retried, or a directory that lacked a key is fetched again. */
-export const retryMs = 5 * 60 * 1000
+export const lookupRetryMs = 5 * 60 * 1000
 // A withdrawn key stays valid for this long.
 const directoryLifetimeMs = 60 * 60 * 1000
 // Addresses rarely change hands.
@@ -46,8 +48,8 @@ const maxConcurrent = { catalogued: 4, others: 12 }
 const maxFailures = 1000
 
 /**
- * Fetches key directories and host names in the background: at most 16 at once. Directories of the agent catalogue have
- * a queue of their own for 4 of them. Requests beyond the limits, or pending when the process ends, are dropped.
+ * Fetches key directories and host names in the background: at most 16 at once, 4 of them reserved for the
+ * agent catalogue's directories. Requests beyond the limits, or pending when the process ends, are dropped.
  */
 export function runLookups(options: LookupOptions): Lookups {
   const { pool, clock, logger, fetch, intervalMs = 1000 } = options
@@ -77,7 +79,7 @@ export function runLookups(options: LookupOptions): Lookups {
   async function settle(lookup: WaitingLookup, hasSucceeded = false): Promise<void> {
     if (!hasSucceeded) {
       lookup.hasFailed = true
-      lookup.dueAt = (failedAt.get(lookup.subject) ?? clock()) + retryMs
+      lookup.dueAt = (failedAt.get(lookup.subject) ?? clock()) + lookupRetryMs
       return
     }
     const sessions = [...lookup.sessions.values()]
@@ -88,9 +90,9 @@ export function runLookups(options: LookupOptions): Lookups {
   // Fetches and stores the subject, unless another process has tried recently. Returns true if there is a result.
   async function lookUp(subject: LookupSubject): Promise<boolean> {
     const startedAt = clock()
-    if ((failedAt.get(subject) ?? -Infinity) > startedAt - retryMs) return false
+    if ((failedAt.get(subject) ?? -Infinity) > startedAt - lookupRetryMs) return false
     const stored = (await readLookups(pool, [subject], startedAt)).get(subject)
-    if (stored && lastAttemptAt(stored) > startedAt - retryMs) {
+    if (stored && lastAttemptAt(stored) > startedAt - lookupRetryMs) {
       if (!stored.last_failure && !('failure' in stored.result)) return true
       failedAt.set(subject, lastAttemptAt(stored))
       return false
@@ -107,7 +109,7 @@ export function runLookups(options: LookupOptions): Lookups {
   return {
     stop: periodic.stop,
     request(request) {
-      const lookup = queueOf(request.subject).add(request, clock() + waitMs)
+      const lookup = queueOf(request.subject).add(request, clock() + maxWaitMs)
       if (lookup && lookup.dueAt <= clock()) periodic.wake()
     },
   }
@@ -121,6 +123,6 @@ const isCatalogued = (subject: LookupSubject): boolean =>
   subject.startsWith('https:') && agentOfDomain(new URL(subject).host) !== null
 
 function lifetimeOf(result: LookupResult): number {
-  if ('failure' in result) return retryMs
+  if ('failure' in result) return lookupRetryMs
   return 'keys' in result ? directoryLifetimeMs : hostLifetimeMs
 }

@@ -1,7 +1,7 @@
 import { sourceOf } from '../../../infra/access/source.ts'
 import { agentOfUserAgent } from '../../../infra/agents/catalogue.ts'
 import type { RecordedEvent } from '../../../infra/event-store/event.ts'
-import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/network.ts'
+import { isCanonicalPublicAddress, shortenedAddress } from '../../../infra/ip/network.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { isInForce, isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
 import type { DocumentOpened, SignedRequest } from '../../../schemas/events.ts'
@@ -13,9 +13,9 @@ import {
   type SessionState,
   type SignatureOutcome,
 } from '../session/state.ts'
-import { lastAttemptAt, retryMs } from './lookups.ts'
-import { type LookupSubject, readLookups, type StoredLookup, takeNonces } from './tables.ts'
-import type { LookupRequest, WaitingSession } from './waiting.ts'
+import type { LookupRequest, WaitingSession } from './lookup-queue.ts'
+import { lastAttemptAt, lookupRetryMs } from './lookups.ts'
+import { type LookupSubject, readLookups, recordNonces, type StoredLookup } from './tables.ts'
 
 /** Signatures to verify and addresses to look up. */
 export interface PendingLookups {
@@ -37,20 +37,20 @@ export function pendingLookups(
   )
   const opened = relevant.flatMap((event) => (event.type === 'DocumentOpened' ? [event.data] : []))
   return {
-    signatures: [...opened.flatMap(signatureIn), ...lookedUp.flatMap(signaturesOf)],
-    hosts: [...opened, ...lookedUp].flatMap(hostIn),
+    signatures: [...opened.flatMap(pendingSignatureOf), ...lookedUp.flatMap(pendingSignatures)],
+    hosts: [...opened, ...lookedUp].flatMap(hostFor),
   }
 }
 
 const canResolveIdentity = ({ type }: SessionEvent) =>
   type === 'DocumentOpened' || type === 'AgentLookedUp'
 
-function signatureIn({ document_id_hash: documentHash, signature, ...session }: DocumentOpened) {
+function pendingSignatureOf({ document_id_hash: hash, signature, ...session }: DocumentOpened) {
   const signed = signature?.signed
-  return signed ? [{ session: waitingSession(session), documentHash, signed }] : []
+  return signed ? [{ session: waitingSession(session), documentHash: hash, signed }] : []
 }
 
-function signaturesOf({ documents, ...session }: SessionState): PendingLookups['signatures'] {
+function pendingSignatures({ documents, ...session }: SessionState): PendingLookups['signatures'] {
   return documents.flatMap(({ hash, signature, signature_outcome: outcome }) => {
     const signed = signature?.signed
     const isPending = (outcome?.status ?? 'unknown_key') === 'unknown_key'
@@ -63,12 +63,12 @@ type SessionAddress = Omit<WaitingSession, 'source'> &
   Pick<SessionState, 'ip_address' | 'user_agent'> &
   Pick<Partial<SessionState>, 'host_name'>
 
-function hostIn({ user_agent, host_name, ...session }: SessionAddress): PendingLookups['hosts'] {
+function hostFor({ user_agent, host_name, ...session }: SessionAddress): PendingLookups['hosts'] {
   const { ip_address: ip } = session
-  const hasNames = agentOfUserAgent(user_agent)?.reverse_dns !== undefined
+  const publishesNames = agentOfUserAgent(user_agent)?.reverse_dns !== undefined
   // A shortened address may belong to somebody else.
-  const isFull = isPublicAddressInFull(ip) && shortenedAddress(ip) !== ip
-  if (!hasNames || !isFull || host_name?.ip === ip) return []
+  const isFullAddress = isCanonicalPublicAddress(ip) && shortenedAddress(ip) !== ip
+  if (!publishesNames || !isFullAddress || host_name?.ip === ip) return []
   return [{ session: waitingSession(session), ip }]
 }
 
@@ -86,7 +86,9 @@ export interface LookupOutcomes {
   requests: LookupRequest[]
 }
 
-/** Resolves lookups from stored results, and takes the nonces of valid signatures. Runs no query if none is pending. */
+/**
+ * Resolves lookups from stored results, and records the nonces of valid signatures. Runs no query if none is pending.
+ */
 export async function resolveLookups(
   tx: Pick<Tx, 'query'>,
   { signatures, hosts }: PendingLookups,
@@ -113,15 +115,15 @@ export async function resolveLookups(
   const nonces = valid.map(({ signed: { nonce_hash, request_hash } }) => ({
     nonce_hash,
     request_hash,
-    ends_at: now + nonceMs,
+    ends_at: now + nonceLifetimeMs,
   }))
-  const owners = await takeNonces(tx, nonces)
-  for (const { session, documentHash, signed, outcome, isWaiting } of verified) {
+  const firstRequests = await recordNonces(tx, nonces)
+  for (const { session, documentHash, signed, outcome, needsFetch } of verified) {
     const isReplayed =
-      outcome.status === 'valid' && owners.get(signed.nonce_hash) !== signed.request_hash
+      outcome.status === 'valid' && firstRequests.get(signed.nonce_hash) !== signed.request_hash
     const replayed: SignatureOutcome = { ...outcome, status: 'invalid', reason: 'replayed' }
     outcomes.signatures.set(documentHash, isReplayed ? replayed : outcome)
-    if (isWaiting)
+    if (needsFetch)
       outcomes.requests.push({
         session,
         ...dueOf(signed.directory, lookups.get(signed.directory), now),
@@ -132,13 +134,13 @@ export async function resolveLookups(
 
 // Delays the retry of a lookup that failed or lacked the key.
 function dueOf(subject: LookupSubject, lookup: StoredLookup | undefined, now: number) {
-  return { subject, dueAt: lookup ? Math.max(now, lastAttemptAt(lookup) + retryMs) : now }
+  return { subject, dueAt: lookup ? Math.max(now, lastAttemptAt(lookup) + lookupRetryMs) : now }
 }
 
 interface Verification {
   outcome: SignatureOutcome
-  /** True if fetching the directory may still resolve the key. */
-  isWaiting: boolean
+  /** True if fetching the directory again may reveal the key. */
+  needsFetch: boolean
 }
 
 /** Verifies a signature with the directory's keys, if they were fetched. Doesn't check for replays. */
@@ -149,27 +151,27 @@ export function verifyWithDirectory(
 ): Verification {
   const fetchedAt = lookup?.fetched_at ?? null
   const keys = lookup && 'keys' in lookup.result ? lookup.result.keys : undefined
-  const unknown = (reason: string, isWaiting: boolean): Verification => ({
+  const unknown = (reason: string, needsFetch: boolean): Verification => ({
     outcome: { status: 'unknown_key', reason, keyId, fetchedAt },
-    isWaiting,
+    needsFetch,
   })
   if (!keys) return unknown('directory', true)
   const key = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
   // The agent may have rotated its keys since the fetch.
-  if (!key || !isInForce(key, now)) return unknown('key', now - (fetchedAt ?? 0) >= retryMs)
+  if (!key || !isInForce(key, now)) return unknown('key', now - (fetchedAt ?? 0) >= lookupRetryMs)
   const signature = Buffer.from(bytes, 'base64')
   const isValid = bases.some((base) => isSignedBy(key.x, { base, bytes: signature }))
   const outcome: SignatureOutcome = isValid
     ? { status: 'valid', reason: null, keyId, fetchedAt }
     : { status: 'invalid', reason: 'signature', keyId, fetchedAt }
-  return { outcome, isWaiting: false }
+  return { outcome, needsFetch: false }
 }
 
 // Longer than the lifetime of any signature, so that replays are detected even if scoring lags.
-const nonceMs = 48 * 60 * 60 * 1000
+const nonceLifetimeMs = 48 * 60 * 60 * 1000
 
-/** Returns a function that adds the outcomes to a state when a document is opened or a lookup has completed. */
-export function addLookupOutcomes({ signatures, hosts }: LookupOutcomes) {
+/** Returns a function that adds the outcomes to a session's state after a document opens or a lookup completes. */
+export function createLookupEnricher({ signatures, hosts }: LookupOutcomes) {
   return (state: SessionState, event: SessionEvent): SessionState => {
     if (!canResolveIdentity(event) || signatures.size + hosts.size === 0) return state
     const host = hosts.get(state.ip_address)

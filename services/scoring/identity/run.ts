@@ -4,11 +4,11 @@ import type { EventLog } from '../../../infra/log/port.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createFetcher, type FetchOptions } from './fetch.ts'
+import type { WaitingSession } from './lookup-queue.ts'
 import { type Lookups, runLookups } from './lookups.ts'
 import type { LookupSubject } from './tables.ts'
-import type { WaitingSession } from './waiting.ts'
 
-interface IdentityOptions extends FetchOptions {
+interface AgentLookupOptions extends FetchOptions {
   pool: Db
   log: Pick<EventLog, 'append'>
   codec: EventCodec
@@ -16,8 +16,8 @@ interface IdentityOptions extends FetchOptions {
   logger: Logger
 }
 
-/** Runs the lookups that scoring requests until stopped, and appends an AgentLookedUp for each session that waited. */
-export function runIdentity(options: IdentityOptions): Lookups {
+/** Runs the lookups that scoring requests, and appends an AgentLookedUp event for each session that waited. */
+export function runAgentLookups(options: AgentLookupOptions): Lookups {
   const { pool, log, codec, clock, logger } = options
   const { fetch, close } = createFetcher(options)
   const { request, stop } = runLookups({
@@ -33,7 +33,7 @@ export function runIdentity(options: IdentityOptions): Lookups {
   return {
     request,
     async stop() {
-      // Abort the requests that `stop` waits for.
+      // Abort pending requests first, because `stop` waits for them.
       await close()
       await stop()
     },

@@ -4,8 +4,8 @@ import {
   column,
   insertInto,
   nullable,
+  overwrite,
   primaryKey,
-  replacing,
   table,
 } from '../../../infra/postgres/table.ts'
 import type { DirectoryKeys } from '../../../infra/wire/web-bot-auth/keys.ts'
@@ -22,14 +22,15 @@ export type LookupSubject = string
 export interface StoredLookup {
   subject: LookupSubject
   result: LookupResult
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, as is `ends_at`. */
   fetched_at: number
+  /** Expiry. */
   ends_at: number
   /** Failure of the newest attempt to refresh the result. */
   last_failure: { reason: string; failed_at: number } | null
 }
 
-/** Cache of lookup results. Missing rows are fetched again. */
+/** Cache of lookup results. A result whose row is missing is fetched again. */
 const agentLookups = table<StoredLookup>(
   'scoring.agent_lookups',
   {
@@ -93,7 +94,7 @@ export async function readDirectories(
   return rows
 }
 
-/** Stores the result of a lookup. A failure never replaces a valid result: it is recorded as its `last_failure`. */
+/** Stores a lookup result. A failure doesn't replace a valid result, but becomes its `last_failure`. */
 export async function saveLookup(
   db: Db,
   lookup: Omit<StoredLookup, 'last_failure'>,
@@ -109,17 +110,17 @@ export async function saveLookup(
   }
   const row = { ...lookup, last_failure: null }
   const { columns } = agentLookups
-  const conflict = `${replacing(agentLookups)} where excluded.result::json->'failure' is null
+  const conflict = `${overwrite(agentLookups)} where excluded.result::json->'failure' is null
     or l.result::json->'failure' is not null or l.ends_at <= excluded.fetched_at`
-  const named = { ...agentLookups, name: `${agentLookups.name} as l` }
-  await db.query(insertInto(named, { columns, rows: [row], conflict }))
+  const aliased = { ...agentLookups, name: `${agentLookups.name} as l` }
+  await db.query(insertInto(aliased, { columns, rows: [row], conflict }))
 }
 
 /**
- * Takes the nonces, and returns the hash of each nonce's first request, which may be an earlier one. Locks the nonces
- * until the transaction ends.
+ * Records the nonces. Returns the hash of the request that used each nonce first, by nonce hash. Locks the nonces until
+ * the transaction ends.
  */
-export async function takeNonces(
+export async function recordNonces(
   tx: Pick<Tx, 'query'>,
   nonces: UsedNonce[],
 ): Promise<Map<string, string>> {
@@ -129,15 +130,15 @@ export async function takeNonces(
   // Rows are locked in a fixed order to avoid deadlocks.
   const conflict = `on conflict (nonce_hash) do update set request_hash = used.request_hash
     returning ${select('used', 'nonce_hash', 'request_hash')}`
-  const named = { ...usedNonces, name: 'scoring.used_nonces as used' }
+  const aliased = { ...usedNonces, name: 'scoring.used_nonces as used' }
   const { rows } = await tx.query<UsedNonce>(
-    insertInto(named, { columns, rows: [...first.values()], conflict, ordered: true }),
+    insertInto(aliased, { columns, rows: [...first.values()], conflict, ordered: true }),
   )
   return new Map(rows.map((row) => [row.nonce_hash, row.request_hash]))
 }
 
 /** Deletes expired lookups and nonces. Returns the number of deleted rows. */
-export async function purgeIdentity(db: Db, now: number): Promise<number> {
+export async function purgeExpiredLookups(db: Db, now: number): Promise<number> {
   const deletions = ['agent_lookups', 'used_nonces'].map((name) =>
     db.query(`delete from scoring.${name} where ends_at <= $1`, [now]),
   )

@@ -20,22 +20,22 @@ export interface ModelChanged {
 }
 
 /**
- * Makes the model that of an organization, or the default model. Returns undefined if nothing changes. For errors see
+ * Sets the model of an organization, or the default model. Returns undefined if nothing changes. Throws like
  * `decideSwitch`.
  */
 export function switchModel(
   deps: Deps,
   { model, ...request }: ChangeRequest & { model: ScoringModel },
 ): Promise<ModelChanged | undefined> {
-  return change(deps, request, (state, command) => decideSwitch(state, { model, ...command }))
+  return changeModel(deps, request, (state, command) => decideSwitch(state, { model, ...command }))
 }
 
-/** Reverts the newest change. A second call reverts the revert. For errors see `decideRevert`. */
+/** Reverts the newest change. A second call reverts the revert. Throws like `decideRevert`. */
 export function revertModel(deps: Deps, request: ChangeRequest): Promise<ModelChanged | undefined> {
-  return change(deps, request, decideRevert)
+  return changeModel(deps, request, decideRevert)
 }
 
-async function change(
+async function changeModel(
   { decide, clock, random }: Deps,
   { organizationId, ...request }: ChangeRequest,
   decideChange: (state: ModelState, command: ModelCommand) => DecidedEvent[],

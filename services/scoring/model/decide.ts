@@ -1,10 +1,10 @@
-import { organizationFor } from '../../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../../infra/access/organization.ts'
 import { checkAll } from '../../../infra/errors/check-all.ts'
 import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
 import {
   type DecidedEvent,
   decidedEvent,
-  type NewEvent,
+  type EventIdAndTime,
 } from '../../../infra/event-store/decide.ts'
 import { characterCount, isOneLine } from '../../../infra/text.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
@@ -18,8 +18,8 @@ export interface ModelState {
   changes: ModelChanges<ScoringModelRow>
 }
 
-export interface ModelCommand extends NewEvent {
-  /** Epoch milliseconds. Default: as soon as every process is sure to have read the change. */
+export interface ModelCommand extends EventIdAndTime {
+  /** Epoch milliseconds. Default: the earliest time by which all processes have read the change. */
   effectiveAt?: number | undefined
   reason: string
 }
@@ -27,9 +27,9 @@ export interface ModelCommand extends NewEvent {
 type Target = Pick<ScoringModelRow, 'model_id' | 'document'>
 
 // Processes are notified of a change, and poll every 15 seconds in case a notification is lost.
-const noticeMs = 30_000
+const minNoticeMs = 30_000
 
-/** Throws 404 if there is no such organization, and 422 for a time that is too soon or an invalid reason. */
+/** Throws 404 if there is no such organization, and 422 if the time is too soon or the reason invalid. */
 export function decideSwitch(
   state: ModelState,
   { model, ...command }: ModelCommand & { model: ScoringModel },
@@ -37,22 +37,22 @@ export function decideSwitch(
   const { change: latest, since } = modelInForce(state.changes, Infinity)
   return decideChange(state, command, {
     target: targetOf(model),
-    latest: latest ?? standard,
+    latest: latest ?? standardTarget,
     since,
   })
 }
 
-/** Reverts the newest change. Throws as `decideSwitch` does, and 409 if there is no change. */
+/** Reverts the newest change. Throws like `decideSwitch`, and 409 if there is no change. */
 export function decideRevert(state: ModelState, command: ModelCommand): DecidedEvent[] {
-  const { own, everybody } = state.changes
-  const changes = state.organization === null ? everybody : own
+  const { own, defaults } = state.changes
+  const changes = state.organization === null ? defaults : own
   const latest = changes.at(-1)
   if (!latest)
     throw new ApiError('request.conflict', { message: 'There is no earlier model to go back to.' })
-  const before = changeInEffect(changes.slice(0, -1), Math.min(latest.effective_at, command.now))
-  const first = state.organization === null ? standard : { model_id: null, document: null }
+  const previous = changeInEffect(changes.slice(0, -1), Math.min(latest.effective_at, command.now))
+  const initial = state.organization === null ? standardTarget : { model_id: null, document: null }
   return decideChange(state, command, {
-    target: before ?? first,
+    target: previous ?? initial,
     latest,
     since: latest.effective_at,
   })
@@ -63,16 +63,17 @@ function targetOf(model: ScoringModel): Target {
   return { model_id: id, document: id === modelId(standardModel) ? null : JSON.stringify(model) }
 }
 
-const standard = targetOf(standardModel)
+const standardTarget = targetOf(standardModel)
 
 function decideChange(
   { organization }: ModelState,
   { effectiveAt, reason, eventId, now }: ModelCommand,
   { target, latest, since }: { target: Target; latest: Target; since: number | null },
 ): DecidedEvent[] {
-  const organizationId = organization === null ? null : organizationFor(organization, 'operator').id
+  const organizationId =
+    organization === null ? null : requireUsableOrganization(organization, 'operator').id
   const { effective_at, ...checked } = checkAll({
-    effective_at: () => checkedMoment(effectiveAt, now),
+    effective_at: () => checkedEffectiveAt(effectiveAt, now),
     reason: () => checkedReason(reason),
   })
   if (isSame(target, latest) && (since ?? 0) <= effective_at) return []
@@ -90,11 +91,11 @@ function isSame(a: Target, b: Target): boolean {
   return a.model_id === b.model_id
 }
 
-function checkedMoment(effectiveAt: number | undefined, now: number): number {
-  const soonest = now + noticeMs
-  const moment = effectiveAt ?? soonest
-  if (moment >= soonest) return moment
-  const expected = `${noticeMs / 1000} seconds from now, or later`
+function checkedEffectiveAt(effectiveAt: number | undefined, now: number): number {
+  const soonest = now + minNoticeMs
+  const time = effectiveAt ?? soonest
+  if (time >= soonest) return time
+  const expected = `${minNoticeMs / 1000} seconds from now, or later`
   throw invalidField({ name: 'effective_at', issue: 'invalid', expected })
 }
 

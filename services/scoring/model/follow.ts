@@ -13,9 +13,9 @@ import {
   scheduledModel,
 } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
-import { storedModel } from './own-model.ts'
+import { parseStoredModel } from './parse-model.ts'
 
-/** Returns the models in force at a time. Reads changes first if the last read is too old. */
+/** Returns the models in force at a time. Reads the changes again if the last read is too old. */
 export type ModelsAt = (at: number, db: Db) => Promise<ModelOf>
 
 interface FollowOptions {
@@ -30,12 +30,10 @@ interface StoredChange extends ModelChange {
   model: ScoringModel
 }
 
-// A change takes effect 30 seconds after it was decided, at the earliest.
+// Less than the 30 seconds after which a change takes effect at the earliest, so no change is missed.
 const staleMs = 20_000
 
-/**
- * Keeps the models of all organizations in memory. Resolves after the first read, so no decision uses a wrong model.
- */
+/** Keeps all organizations' models in memory. Resolves after the first read, so no decision uses a wrong model. */
 export async function followModels({ pool, applied, logger, clock }: FollowOptions): Promise<{
   modelsAt: ModelsAt
   stop(): Promise<void>
@@ -50,7 +48,7 @@ export async function followModels({ pool, applied, logger, clock }: FollowOptio
     const rows = await listNewModelChanges(db, [...models.keys()])
     const changes = rows.map(({ document, ...row }) => {
       const model =
-        models.get(row.event_id) ?? (document === null ? standardModel : storedModel(document))
+        models.get(row.event_id) ?? (document === null ? standardModel : parseStoredModel(document))
       return { ...row, model }
     })
     // Reads can finish out of order, so ignore older ones.
@@ -69,9 +67,9 @@ export async function followModels({ pool, applied, logger, clock }: FollowOptio
     }
   }
 
-  const following = { projection: 'policies', what: 'scoring models', read: () => read(pool) }
-  const { stop } = await followProjection({ applied, logger }, following)
-  warnOfOutdated(
+  const subscription = { projection: 'policies', label: 'scoring models', read: () => read(pool) }
+  const { stop } = await followProjection({ applied, logger }, subscription)
+  warnOfOutdatedModels(
     logger,
     [...lastRead.changes.values()].flatMap((changes) => changes.at(-1) ?? []),
   )
@@ -83,14 +81,14 @@ function currentModel(
   organizationId: string,
   at: number,
 ): CurrentModel {
-  const changes = { own: stored.get(organizationId) ?? [], everybody: stored.get(null) ?? [] }
+  const changes = { own: stored.get(organizationId) ?? [], defaults: stored.get(null) ?? [] }
   return {
     model: modelInForce(changes, at).change?.model ?? standardModel,
     until: scheduledModel(changes, at)?.since ?? Infinity,
   }
 }
 
-function warnOfOutdated(logger: Logger, newest: StoredChange[]): void {
+function warnOfOutdatedModels(logger: Logger, newest: StoredChange[]): void {
   const models = newest.filter(({ model }) => model.version !== standardModel.version)
   if (models.length === 0) return
   const ids = models.map(({ model_id }) => model_id)

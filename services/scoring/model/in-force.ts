@@ -7,7 +7,7 @@ export interface CurrentModel {
   until: number
 }
 
-/** Returns the model of an organization, by its id. */
+/** Returns the model of the organization with this id. */
 export type ModelOf = (organizationId: string) => CurrentModel
 
 export const alwaysStandardModel: ModelOf = () => ({ model: standardModel, until: Infinity })
@@ -23,17 +23,17 @@ export interface ModelChanges<C extends ModelChange = ModelChange> {
   /** Changes of the organization's own model. */
   own: readonly C[]
   /** Changes of the default model, for organizations without a model of their own. */
-  everybody: readonly C[]
+  defaults: readonly C[]
 }
 
-export interface InForce<C extends ModelChange = ModelChange> {
+export interface ModelInForce<C extends ModelChange = ModelChange> {
   /** undefined = the standard model, because there was no change. */
   change: C | undefined
   /** null = always. */
   since: number | null
 }
 
-/** Returns the newest change on the log that is in effect. So a newer change can replace a scheduled one. */
+/** Returns the last change on the log that is in effect, so a later change can replace a scheduled one. */
 export function changeInEffect<C extends ModelChange>(
   changes: readonly C[],
   at: number,
@@ -41,15 +41,15 @@ export function changeInEffect<C extends ModelChange>(
   return changes.findLast(({ effective_at }) => effective_at <= at)
 }
 
-/** Returns the organization's own model, else the default model. */
+/** Returns the organization's own model, or the default model if it has none. */
 export function modelInForce<C extends ModelChange>(
-  { own, everybody }: ModelChanges<C>,
+  { own, defaults }: ModelChanges<C>,
   at: number,
-): InForce<C> {
+): ModelInForce<C> {
   const ownChange = changeInEffect(own, at)
   if (ownChange && ownChange.model_id !== null)
     return { change: ownChange, since: ownChange.effective_at }
-  const change = changeInEffect(everybody, at)
+  const change = changeInEffect(defaults, at)
   const times = [ownChange?.effective_at, change?.effective_at].filter((time) => time !== undefined)
   return { change, since: times.length > 0 ? Math.max(...times) : null }
 }
@@ -58,9 +58,9 @@ export function modelInForce<C extends ModelChange>(
 export function scheduledModel<C extends ModelChange>(
   changes: ModelChanges<C>,
   at: number,
-): (InForce<C> & { since: number }) | undefined {
+): (ModelInForce<C> & { since: number }) | undefined {
   const current = modelInForce(changes, at).change
-  const times = [...changes.own, ...changes.everybody].map(({ effective_at }) => effective_at)
+  const times = [...changes.own, ...changes.defaults].map(({ effective_at }) => effective_at)
   const later = times.filter((time) => time > at).toSorted((a, b) => a - b)
   const since = later.find((time) => modelInForce(changes, time).change !== current)
   return since === undefined ? undefined : { change: modelInForce(changes, since).change, since }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { sortedMembers } from '../../../infra/text.ts'
+import { sortMembers } from '../../../infra/text.ts'
 import document from './model.json' with { type: 'json' }
 
 export const categories = [
@@ -78,7 +78,7 @@ const modelSignal = z.strictObject({
 })
 export type ModelSignal = z.infer<typeof modelSignal>
 
-/** Everything that turns fired signals into a score. */
+/** The weights and rules that turn fired signals into a score. */
 export const scoringModel = z.strictObject({
   name,
   version: name.describe('Version of the standard model, or of the one this model was made from.'),
@@ -116,10 +116,7 @@ export const scoringModel = z.strictObject({
 })
 export type ScoringModel = z.infer<typeof scoringModel>
 
-/**
- * The model of this release. docs/reference/scoring-model.md says what its numbers mean; bench/detection/fit.ts fits
- * points.
- */
+/** The model of this release, explained in docs/reference/scoring-model.md. bench/detection/fit.ts fits its points. */
 export const standardModel: ScoringModel = scoringModel.parse(document)
 
 const ids = new WeakMap<ScoringModel, string>()
@@ -137,4 +134,4 @@ function idOf(model: ScoringModel): string {
   return `mdl_${hash('sha256', text).slice(0, 12)}`
 }
 
-const canonicalText = (model: ScoringModel) => JSON.stringify(sortedMembers(model))
+const canonicalText = (model: ScoringModel) => JSON.stringify(sortMembers(model))

@@ -7,10 +7,10 @@ import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
-import { type InForce, modelInForce, scheduledModel } from './in-force.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
+import { type ModelInForce, modelInForce, scheduledModel } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
-import { storedModel } from './own-model.ts'
+import { parseStoredModel } from './parse-model.ts'
 import { currentModelSchema, type modelSchema } from './schemas.ts'
 
 interface EffectiveModel {
@@ -31,13 +31,13 @@ async function findModel(
   return { current: effectiveModel(modelInForce(changes, at)), next: next && effectiveModel(next) }
 }
 
-function effectiveModel({ change, since }: InForce<ScoringModelRow>): EffectiveModel {
+function effectiveModel({ change, since }: ModelInForce<ScoringModelRow>): EffectiveModel {
   const { document = null } = change ?? {}
-  const model = document === null ? standardModel : storedModel(document)
+  const model = document === null ? standardModel : parseStoredModel(document)
   return { id: modelId(model), model, effectiveAt: since }
 }
 
-/** `GET /v1/scoring/model`. */
+/** Defines `GET /v1/scoring/model`. */
 export function scoringModelRoutes(
   app: FastifyInstance,
   { pool, auth, clock }: { pool: Db; auth: Auth; clock: Clock },
@@ -50,16 +50,16 @@ export function scoringModelRoutes(
     summary: 'Retrieve the scoring model',
     description:
       'Requires the `sessions:read` secret-key scope. Returns the model in effect and, if a change is scheduled, the next one. A score depends only on the signals that fired and this document.',
-    answers: { 200: single(currentModelSchema) },
+    responses: { 200: single(currentModelSchema) },
     async run(request) {
-      const { organizationId } = auth.scope(request)
+      const { organizationId } = auth.dataScope(request)
       const { current, next } = await findModel(pool, organizationId, clock())
-      return { data: { ...json(current), next: next ? json(next) : null } }
+      return { data: { ...modelJson(current), next: next ? modelJson(next) : null } }
     },
   })
 }
 
-function json({ id, model, effectiveAt }: EffectiveModel): z.output<typeof modelSchema> {
+function modelJson({ id, model, effectiveAt }: EffectiveModel): z.output<typeof modelSchema> {
   const effective_at = effectiveAt === null ? null : iso(effectiveAt)
   const is_standard = id === modelId(standardModel)
   return { object: 'scoring_model', id, is_standard, effective_at, document: model }

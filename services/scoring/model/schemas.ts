@@ -20,4 +20,4 @@ export const currentModelSchema = modelSchema
   })
   .meta({ id: 'CurrentScoringModel' })
 
-export type ScoringModelAnswer = z.output<typeof currentModelSchema>
+export type ScoringModelResponse = z.output<typeof currentModelSchema>

@@ -7,7 +7,7 @@ type Limits = Record<Group, number>
 
 /**
  * The reason why a score differs from the sum of its signals. `cap`: no other channel confirms the signals. `floor`:
- * required evidence is missing, as the named signal says. `groups`: the limit of a group was reached. `proven`: the
+ * the named signal reports that required evidence is missing. `groups`: a group reached its limit. `proven`: the
  * program was identified, so other signals add nothing.
  */
 type Bound =
@@ -82,7 +82,7 @@ function riskOf(
   return { risk: Math.round(Math.max(reached, min)), bound }
 }
 
-// Every automated browser has automation markers, so they say nothing more about an identified program.
+// Returns null if no other signal fired. Automation markers add nothing, because every automated browser has them.
 const provenBound = (
   fired: JudgedSignal[],
   { points: score, slug: signal }: JudgedSignal,
@@ -98,7 +98,7 @@ function boundOf(
   return evidence > decided && decided < bands.bot ? { kind: 'cap', max: decided } : null
 }
 
-// Returns the group limits without which the score would differ.
+// Returns the group limits that changed the score.
 function groupsBound(fired: JudgedSignal[], { weak, habits, trust }: Limits): Bound | null {
   const limits: Limits = { weak, habits, trust }
   const evidence = Math.round(evidenceOf(fired, limits))
@@ -109,22 +109,22 @@ function groupsBound(fired: JudgedSignal[], { weak, habits, trust }: Limits): Bo
 }
 
 function evidenceOf(fired: JudgedSignal[], limits: Limits): number {
-  const trust = Math.min(limits.trust, sum(fired.filter(({ role }) => role === 'trust')))
+  const trust = Math.min(limits.trust, totalPoints(fired.filter(({ role }) => role === 'trust')))
   return Math.max(0, combine(parts(fired, limits)) - trust)
 }
 
 function parts(fired: JudgedSignal[], limits: Limits): number[] {
   const { weak, habits, others } = groupRisks(fired)
   return [
-    Math.min(limits.weak, chanceOf(weak)),
-    Math.min(limits.habits, chanceOf(habits)),
+    Math.min(limits.weak, combinedRisk(weak)),
+    Math.min(limits.habits, combinedRisk(habits)),
     ...others.map(({ points }) => points),
   ]
 }
 
 /**
- * Groups the risk signals that add up. Weak signals and input habits count as one part each, so that many small
- * oddities stay small: unattended machines are only odd, and some people have unusual input habits.
+ * Groups the risk signals. Weak signals and input habits are limited as a group, so many small oddities don't add up:
+ * some machines are unusual, and some people have unusual input habits.
  */
 export function groupRisks(
   fired: JudgedSignal[],
@@ -141,8 +141,7 @@ export function groupRisks(
 
 /**
  * Returns true if enough channels have strong signals, or fewer do and moderate signals of the supported categories
- * bring in more channels. Moderate identity contradictions don't count, because user agent switchers cause many at
- * once.
+ * bring in more channels. Moderate contradictions of identity don't count: a user agent switcher causes many at once.
  */
 export function isConfirmed(risks: JudgedSignal[], { confirmation }: ScoringModel): boolean {
   const { strong_channels, supported } = confirmation
@@ -161,10 +160,10 @@ function combine(chances: number[]): number {
 }
 
 /** Returns the combined probability, 0-100, of independent signals. */
-export const chanceOf = (signals: JudgedSignal[]): number =>
+export const combinedRisk = (signals: JudgedSignal[]): number =>
   combine(signals.map(({ points }) => points))
 
-export function sum(signals: JudgedSignal[]): number {
+export function totalPoints(signals: JudgedSignal[]): number {
   return signals.reduce((total, { points }) => total + points, 0)
 }
 
@@ -173,7 +172,7 @@ function breakdownOf(fired: JudgedSignal[]): Record<string, number> {
   return Object.fromEntries(
     categories.map((category) => [
       category,
-      Math.round(chanceOf(risks.filter((signal) => signal.category === category))),
+      Math.round(combinedRisk(risks.filter((signal) => signal.category === category))),
     ]),
   )
 }

@@ -1,6 +1,6 @@
 import type { ScoringModel } from './model.ts'
 import {
-  chanceOf,
+  combinedRisk,
   type Group,
   groupRisks,
   isConfirmed,
@@ -8,7 +8,7 @@ import {
   modelSignalsOf,
   type ScoreInput,
   scoreOf,
-  sum,
+  totalPoints,
 } from './score.ts'
 
 type StepKind =
@@ -85,46 +85,46 @@ function riskSteps(fired: JudgedSignal[], { caps }: ScoringModel): Step[] {
 }
 
 function withSignals(
-  before: Step[],
+  previous: Step[],
   signals: JudgedSignal[],
   limit?: { group: Group; max: number },
 ): Step[] {
-  const from = lastOf(before)
+  const from = lastOf(previous)
   const totalAt = (chance: number) => from + ((100 - from) * chance) / 100
   const sorted = signals.toSorted((a, b) => b.points - a.points)
   const steps = sorted.map(({ slug }, i) =>
-    step('signal', { signal: slug, total: totalAt(chanceOf(sorted.slice(0, i + 1))) }),
+    step('signal', { signal: slug, total: totalAt(combinedRisk(sorted.slice(0, i + 1))) }),
   )
-  const isOver = limit !== undefined && chanceOf(signals) > limit.max
+  const isOver = limit !== undefined && combinedRisk(signals) > limit.max
   const limitStep = isOver
     ? [step(`${limit.group}_limit`, { bound: limit.max, total: totalAt(limit.max) })]
     : []
-  return [...before, ...steps, ...limitStep]
+  return [...previous, ...steps, ...limitStep]
 }
 
-function withTrust(before: Step[], fired: JudgedSignal[], { caps }: ScoringModel): Step[] {
-  const from = lastOf(before)
+function withTrust(previous: Step[], fired: JudgedSignal[], { caps }: ScoringModel): Step[] {
+  const from = lastOf(previous)
   const trust = fired.filter(({ role }) => role === 'trust')
   const steps = trust.map(({ slug }, i) =>
-    step('signal', { signal: slug, total: from - sum(trust.slice(0, i + 1)) }),
+    step('signal', { signal: slug, total: from - totalPoints(trust.slice(0, i + 1)) }),
   )
   const limitStep =
-    sum(trust) > caps.trust
+    totalPoints(trust) > caps.trust
       ? [step('trust_limit', { bound: caps.trust, total: from - caps.trust })]
       : []
-  return withMinimum([...before, ...steps, ...limitStep], 'least', { bound: 0, signal: null })
+  return withMinimum([...previous, ...steps, ...limitStep], 'least', { bound: 0, signal: null })
 }
 
-function withCap(before: Step[], risks: JudgedSignal[], model: ScoringModel): Step[] {
+function withCap(previous: Step[], risks: JudgedSignal[], model: ScoringModel): Step[] {
   const bound = model.caps.unconfirmed
-  if (lastOf(before) <= bound || isConfirmed(risks, model)) return before
-  return [...before, step('unconfirmed_cap', { bound, total: bound })]
+  if (lastOf(previous) <= bound || isConfirmed(risks, model)) return previous
+  return [...previous, step('unconfirmed_cap', { bound, total: bound })]
 }
 
-function withFloors(before: Step[], risks: JudgedSignal[], noSnapshot: number): Step[] {
+function withFloors(previous: Step[], risks: JudgedSignal[], noSnapshot: number): Step[] {
   const [signal] = risks.toSorted((a, b) => (b.floor ?? 0) - (a.floor ?? 0))
   return withMinimum(
-    withMinimum(before, 'no_snapshot_floor', { bound: noSnapshot, signal: null }),
+    withMinimum(previous, 'no_snapshot_floor', { bound: noSnapshot, signal: null }),
     'signal_floor',
     {
       bound: signal?.floor ?? 0,
@@ -134,11 +134,11 @@ function withFloors(before: Step[], risks: JudgedSignal[], noSnapshot: number): 
 }
 
 function withMinimum(
-  before: Step[],
+  steps: Step[],
   kind: StepKind,
   { bound, signal }: { bound: number; signal: string | null },
 ): Step[] {
-  return lastOf(before) >= bound ? before : [...before, step(kind, { bound, signal, total: bound })]
+  return lastOf(steps) >= bound ? steps : [...steps, step(kind, { bound, signal, total: bound })]
 }
 
 const lastOf = (steps: Step[]): number => steps.at(-1)?.total ?? 0
@@ -151,8 +151,8 @@ const inHundredths = (value: number): number => Math.round(100 * value) / 100
 
 function withChanges(steps: Step[]): ScoreStep[] {
   const totals = steps.map(({ total }) => inHundredths(total))
-  return steps.map((one, i) => {
+  return steps.map((current, i) => {
     const total = totals[i] ?? 0
-    return { ...one, total, change: inHundredths(total - (totals[i - 1] ?? 0)) }
+    return { ...current, total, change: inHundredths(total - (totals[i - 1] ?? 0)) }
   })
 }

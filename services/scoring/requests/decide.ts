@@ -3,11 +3,11 @@ import type { NetworkSource } from '../../../infra/ip/network.ts'
 import { fieldValue } from '../../../infra/wire/web-bot-auth/fields.ts'
 import type { SessionAgent } from '../../../schemas/events.ts'
 import { isListedBot, readAgent } from '../session/agent.ts'
-import { recordedHandshake } from '../session/handshake.ts'
-import { identify, searchedList } from '../session/identity.ts'
+import { recordedTlsClient } from '../session/handshake.ts'
+import { identifyAgent, listToSearch } from '../session/identity.ts'
 import { isHosted } from '../signals/connection.ts'
 import { headless, httpClient } from '../signals/headless.ts'
-import { type EdgeSignature, readSignature, type SignatureKnowledge } from './signature.ts'
+import { type EdgeSignature, readSignature, type SignatureContext } from './signature.ts'
 
 /** A request as received by an edge. */
 export interface EdgeRequest {
@@ -22,7 +22,7 @@ export interface EdgeRequest {
   ja4?: string | null | undefined
 }
 
-export interface RequestKnowledge extends SignatureKnowledge {
+export interface EdgeContext extends SignatureContext {
   network: Pick<NetworkSource, 'lookup' | 'botOperatorAt' | 'listedOperators'>
 }
 
@@ -36,15 +36,15 @@ const botReasons = [
   ] as const),
   ...(['http_client_user_agent', 'headless_user_agent', 'bot_like_user_agent'] as const),
 ]
-// These also occur with people.
-const notices = [
+// Requests by people can have these, too.
+const hints = [
   ...(['app_library_user_agent', 'user_agent_missing'] as const),
   ...(['browser_with_tool_handshake', 'hosting_network'] as const),
 ]
-export const requestReasons = [...botReasons, ...notices] as const
+export const requestReasons = [...botReasons, ...hints] as const
 type RequestReason = (typeof requestReasons)[number]
 
-/** Checks that could have told more, but were not made. */
+/** Checks that could have added evidence, but were not made. */
 export const uncheckedNames = [
   ...(['published_ranges', 'reverse_dns', 'signature_key', 'signature_replay'] as const),
   ...(['handshake', 'hosting_network'] as const),
@@ -59,7 +59,7 @@ export interface RequestDecision {
 }
 
 /** Decides whether a program made the request. The verdict is never `human`: a single request can't prove a person. */
-export function decideRequest(request: EdgeRequest, knowledge: RequestKnowledge): RequestDecision {
+export function decideRequest(request: EdgeRequest, knowledge: EdgeContext): RequestDecision {
   const traits = readTraits(request, knowledge)
   const reasons = requestReasons.filter((reason) => applies[reason](traits))
   const isBot = botReasons.some((reason) => reasons.includes(reason))
@@ -74,7 +74,7 @@ type RequestTraits = ReturnType<typeof readTraits>
 
 function readTraits(
   { method, scheme, authority, path: target, headers, ip, ja4 }: EdgeRequest,
-  knowledge: RequestKnowledge,
+  knowledge: EdgeContext,
 ) {
   const received = { method, target, rawHeaders: headers.flat() }
   const userAgent = fieldValue(received, 'user-agent')?.slice(0, maxUserAgent) ?? ''
@@ -88,7 +88,7 @@ function readTraits(
     network,
     signature: signed.signature,
     namedAgent: agentOfUserAgent(userAgent),
-    agent: identify(claims, { ranges: network, signature: signed.signature }),
+    agent: identifyAgent(claims, { ranges: network, signature: signed.signature }),
     brands: fieldValue(received, 'sec-ch-ua') ?? '',
     hasSignatureAgent: fieldValue(received, 'signature-agent') !== undefined,
     ja4: ja4 ?? null,
@@ -111,7 +111,7 @@ const applies: Record<RequestReason, (traits: RequestTraits) => boolean> = {
   app_library_user_agent: isAppLibrary,
   user_agent_missing: ({ userAgent }) => userAgent === '',
   browser_with_tool_handshake: ({ userAgent, ja4 }) =>
-    recordedHandshake(ja4)?.kind === 'tool' && readAgent(userAgent).engine !== 'unknown',
+    recordedTlsClient(ja4)?.kind === 'tool' && readAgent(userAgent).engine !== 'unknown',
   hosting_network: ({ addressNetwork }) => isHosted(addressNetwork),
 }
 
@@ -119,7 +119,7 @@ const isUnchecked: Record<Unchecked, (traits: RequestTraits) => boolean> = {
   published_ranges: ({ namedAgent, ip, network }) =>
     namedAgent !== null &&
     publishesRanges(namedAgent) &&
-    searchedList(namedAgent, ip, network) === undefined,
+    listToSearch(namedAgent, ip, network) === undefined,
   reverse_dns: ({ namedAgent, agent }) =>
     namedAgent?.reverse_dns !== undefined && agent.status !== 'verified',
   signature_key: ({ signature }) => signature?.status === 'unknown_key',

@@ -9,7 +9,7 @@ const verdicts: RequestDecision['verdict'][] = ['bot', 'inconclusive']
 const statuses: AgentStatus[] = ['none', 'declared', 'signed', 'verified', 'spoofed']
 
 /** Counts scored requests. Nothing else about them is stored. */
-export function countRequests(registry: Registry): CountRequest {
+export function createRequestCounter(registry: Registry): CountRequest {
   const requests = createCounter(registry, {
     name: 'tidegate_requests_scored_total',
     help: 'Requests scored for edges, by verdict and agent verification.',

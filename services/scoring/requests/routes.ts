@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { KeyAuth } from '../../../infra/access/auth.ts'
@@ -8,9 +8,9 @@ import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { NetworkSource } from '../../../infra/ip/network.ts'
-import { agentJson } from '../../../projections/sessions/decision-shape.ts'
+import { agentJson } from '../../../projections/sessions/decision-json.ts'
 import type { Directories } from '../identity/directories.ts'
-import type { FindTrusted } from '../identity/trusted.ts'
+import type { FindTrusted } from '../identity/trusted-directories.ts'
 import { decideRequest, type EdgeRequest, type RequestDecision } from './decide.ts'
 import { isListedHost, listedHosts } from './hosts.ts'
 import type { CountRequest } from './metrics.ts'
@@ -23,12 +23,12 @@ import {
 } from './schemas.ts'
 
 export interface RequestOptions {
-  auth: Pick<KeyAuth, 'requireSecretCosting' | 'secret'>
+  auth: Pick<KeyAuth, 'requireSecretWithBodyCost' | 'secret'>
   network: NetworkSource
   directories: Pick<Directories, 'find'>
   findTrusted: FindTrusted
   onScored: CountRequest
-  /** Hosts that all organizations may send, in addition to those of their keys. */
+  /** URLs whose hosts are allowed for all organizations, in addition to the origins of their keys. */
   firstPartyUrls: readonly string[]
   maxLifetimeMs: number
   clock: Clock
@@ -36,25 +36,25 @@ export interface RequestOptions {
 
 const scope = 'requests:score'
 const parameterSet = 'request_score'
-// Yield to the event loop after this time, so that expensive calls don't delay others. Most calls finish sooner.
+// Maximum time between yields to the event loop, so that large calls don't delay others. Most calls finish sooner.
 const turnMs = 5
 
 /** Defines `POST /v1/requests/score`, which decides from memory, without a query or lookup. */
 export function requestRoutes(app: FastifyInstance, options: RequestOptions): void {
   const { auth, network, directories, onScored, firstPartyUrls, maxLifetimeMs, clock } = options
-  const { onRequest, preParsing } = auth.requireSecretCosting(scope, scoringCostOf, 'requests')
+  const { onRequest, preParsing } = auth.requireSecretWithBodyCost(scope, scoringCostOf, 'requests')
   endpoint(app, {
     route: 'POST /v1/requests/score',
     auth: onRequest,
     settings: { preParsing, bodyLimit: scoreBodyBytes },
-    frequent: true,
+    isHighVolume: true,
     operationId: 'scoreRequests',
     tag: 'Agents',
     summary: 'Score requests without JavaScript',
     description: `Requires the \`${scope}\` secret-key scope. Decides whether requests that reached your edge were made by a program. Takes up to ${maxScoredRequests} requests and returns the results in the same order. Each request costs one unit of a rate limit that only this endpoint uses. No request data is stored.`,
     body: scoreBody,
     parameterSet,
-    answers: { 200: single(z.array(scoredRequest)) },
+    responses: { 200: single(z.array(scoredRequest)) },
     async run(request) {
       const { requests } = request.body
       const { organizationId, origins } = auth.secret(request)
@@ -66,7 +66,7 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
       let turnEndsAt = performance.now() + turnMs
       for (const edgeRequest of requests) {
         if (performance.now() > turnEndsAt) {
-          await nextTurn()
+          await yieldToEventLoop()
           turnEndsAt = performance.now() + turnMs
         }
         const decision = decideRequest(edgeRequest, knowledge)

@@ -6,27 +6,27 @@ import { agent, verdict } from '../../../projections/sessions/decision-schemas.t
 import { requestReasons, uncheckedNames } from './decide.ts'
 
 export const maxScoredRequests = 50
-/** Several times the size of 50 requests with a browser's headers. */
+/** Several times the size of 50 typical browser requests. */
 export const scoreBodyBytes = 1024 * 1024
 const maxHeaders = 100
 const maxHeaderCharacters = 16 * 1024
 
 const header = z.tuple([
-  z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/, { error: 'a name of a header' }),
-  z.string().refine((value) => !/[\0\r\n]/.test(value), { error: 'no ends of lines' }),
+  z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/, { error: 'a header name' }),
+  z.string().refine((value) => !/[\0\r\n]/.test(value), { error: 'no line breaks' }),
 ])
 
 const sizeOf = (headers: string[][]) => headers.flat().reduce((sum, text) => sum + text.length, 0)
 
 const edgeRequest = z.strictObject({
-  method: z.string().regex(/^[A-Za-z-]{1,32}$/, { error: 'a method of HTTP' }),
+  method: z.string().regex(/^[A-Za-z-]{1,32}$/, { error: 'an HTTP method' }),
   scheme: z.enum(['http', 'https']),
   authority: z
     .string()
     .max(260)
-    .regex(/^[\w.:[\]-]+$/, { error: 'a host, with its port where that is not the usual one' })
+    .regex(/^[\w.:[\]-]+$/, { error: 'a host, with its port unless it is the default' })
     .refine((host) => URL.canParse(`https://${host}`), {
-      error: 'a host, with its port where that is not the usual one',
+      error: 'a host, with its port unless it is the default',
     })
     .describe('Host, with the port unless it is the default. Must be a host of your organization.'),
   path: z
@@ -48,7 +48,7 @@ const edgeRequest = z.strictObject({
     .refine((ip) => isIP(ip) !== 0 && !ip.includes('%'), { error: 'an IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
     .describe('IP address that connected to your edge.'),
-  ja4: z.string().regex(ja4Pattern, { error: 'a JA4' }).nullable().optional(),
+  ja4: z.string().regex(ja4Pattern, { error: 'a JA4 fingerprint' }).nullable().optional(),
 })
 
 export const scoreBody = z.strictObject({
@@ -66,9 +66,9 @@ export const scoredRequest = z
       .describe('Findings about the request, including those that alone are not enough for `bot`.'),
     unchecked: z
       .array(z.enum(uncheckedNames))
-      .describe('Checks that could have told more, but were not made.'),
+      .describe('Checks that were not made.'),
   })
   .meta({ id: 'ScoredRequest' })
 
-/** Reads the cost before the body is validated. */
+/** Returns the rate-limit cost of a body that is not validated yet. */
 export const scoringCostOf = costOfItems('requests', maxScoredRequests)

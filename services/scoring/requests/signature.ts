@@ -7,7 +7,7 @@ import { verifyWithDirectory } from '../identity/outcomes.ts'
 import type { StoredLookup } from '../identity/tables.ts'
 import type { SignatureCheck, TrustedDirectory } from '../session/identity.ts'
 
-export interface SignatureKnowledge {
+export interface SignatureContext {
   /** Returns the fetched key directory at a URL. */
   findDirectory: (url: string) => StoredLookup | undefined
   /** Returns null if the caller's organization does not trust the domain's directory. */
@@ -18,16 +18,16 @@ export interface SignatureKnowledge {
 }
 
 export interface EdgeSignature {
-  /** Host of the agent's key directory; null without a Signature-Agent header that names one. */
+  /** Host of the agent's key directory; null if no Signature-Agent header names one. */
   domain: string | null
-  /** null without any Web Bot Auth header. */
+  /** null if the request has no Web Bot Auth header. */
   signature: SignatureCheck | null
 }
 
-/** Verifies the signature of a request to `baseUrl` with keys in memory. Doesn't check for replays. */
+/** Verifies the request's signature with keys in memory. Doesn't check for replays. */
 export function readSignature(
   request: ReceivedRequest,
-  { baseUrl, findDirectory, findTrusted, ...rules }: SignatureKnowledge & { baseUrl: string },
+  { baseUrl, findDirectory, findTrusted, ...rules }: SignatureContext & { baseUrl: string },
 ): EdgeSignature {
   const checked = checkSignature(request, { ...rules, baseUrls: [baseUrl] })
   if (!checked) return { domain: null, signature: null }

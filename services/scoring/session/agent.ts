@@ -5,6 +5,7 @@ import { createLru } from '../../../infra/lru.ts'
 export type Engine = 'blink' | 'webkit' | 'gecko' | 'unknown'
 export type System = 'windows' | 'macos' | 'ios' | 'android' | 'linux' | 'chromeos' | 'other'
 
+/** Browser, engine and system that a user agent string names. */
 export interface Agent {
   browser: string | null
   version: string | null
@@ -20,7 +21,7 @@ export interface Agent {
   /** True for Chromium in an app (Qt, Electron). The app creates input events, and may report no pointing device. */
   embedded: boolean
   /** True if the user agent is on the isbot list. */
-  listed: boolean
+  isOnBotList: boolean
 }
 
 const apps: [RegExp, string][] = [
@@ -60,10 +61,10 @@ const noAgent: Agent = {
   appName: null,
   webView: false,
   embedded: false,
-  listed: false,
+  isOnBotList: false,
 }
 
-// Parsing is slow, and few strings make up most of the traffic.
+// Parsing is slow, and most of the traffic has one of a few user agents.
 const cache = createLru<string, Agent>(2000)
 
 export function readAgent(userAgent: string): Agent {
@@ -90,7 +91,7 @@ function parseAgent(userAgent: string): Agent {
     appName: appOf(userAgent),
     webView: isWebView(userAgent),
     embedded: /\b(QtWebEngine|Electron)\//.test(userAgent),
-    listed: isbot(userAgent),
+    isOnBotList: isbot(userAgent),
   }
 }
 

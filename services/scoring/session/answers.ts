@@ -11,7 +11,7 @@ import {
   recordedAnswer,
 } from '../../../infra/challenges/challenges.ts'
 import { countRepeatedTexts, isPlausible } from '../../../infra/challenges/plausible.ts'
-import { isSameText } from '../../../infra/crypto/same-text.ts'
+import { constantTimeEqual } from '../../../infra/crypto/constant-time.ts'
 import { memoize } from '../../../infra/lru.ts'
 import {
   type AnswerKey,
@@ -21,7 +21,7 @@ import {
   type EngineAnswer,
   type EngineQuestion,
 } from '../../../infra/wire/collect/protocol.ts'
-import { provesSimulation, type SimulationKey } from '../../../infra/wire/collect/simulation.ts'
+import { hasSimulationProof, type SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import type {
   AnswerClass,
   LearnedAnswers,
@@ -33,32 +33,33 @@ import type { Agent } from './agent.ts'
 import type { DocumentState, SessionState } from './state.ts'
 
 // Judges challenge-response answers. A snapshot must answer its document's challenge, keyed by it (`proof`). Each
-// document also asks how the JavaScript engine behaves, and for a canvas drawing. Answers to the repository's questions
-// were recorded and are public, so they prove little. Bank questions are private to the deployment, which learns their
-// answers from sessions. Once an engine is learned, only bank answers confirm it, and recorded ones can only contradict.
+// document also asks questions about the behavior of the JavaScript engine, and for a canvas drawing. The answers to
+// the questions in this repository were recorded and are public, so they prove little. Bank questions are private to
+// the deployment, which learns their answers from sessions. Once it has learned an engine, only bank answers confirm
+// that engine, and recorded ones can only contradict it.
 
 /** Results of checking a snapshot's answers. */
 export interface AnswerFacts {
-  /** `echoed`: SDKs before 0.2 return the challenge in clear. */
+  /** `echoed`: the challenge itself was returned, as by SDKs before 0.2. */
   proof: 'keyed' | 'echoed' | 'wrong' | 'none'
   engine: EngineVerdict
-  /** Source of the expected answers. `simulated`: none, because `tidegate dev` trusts the script. */
-  engineBy: 'recorded' | 'learned' | 'simulated'
+  /** Source of the answers that `engine` was judged by. `simulated`: none, because `tidegate dev` trusts the script. */
+  judgedBy: 'recorded' | 'learned' | 'simulated'
   /** Set if the answers are plausible but prove little, because the deployment has not learned the engine. */
   notLearned: (Pick<LearningProgress, 'visitors' | 'needed'> & { engine: EngineFamily }) | null
   /** Answers to the document's questions, including bank questions. */
-  toQuestions: readonly EngineAnswer[]
-  canvas: 'as_others' | 'otherwise' | 'unknown'
+  questionAnswers: readonly EngineAnswer[]
+  canvas: 'matches_others' | 'differs' | 'unknown'
 }
 
 /**
- * `to_come`: the answers to bank questions come with the next body. `unrecorded`: the engine's answers are not known,
- * as for Apple's, and they are not those of another engine.
+ * `pending`: the answers to bank questions follow in the next body. `unrecorded`: the claimed engine's answers are not
+ * known, as for Apple's, and those given match no other engine.
  */
 type EngineVerdict =
   | 'as_claimed'
-  | 'otherwise'
-  | 'to_come'
+  | 'contradicted'
+  | 'pending'
   | 'unanswered'
   | 'unrecorded'
   | 'unknown'
@@ -66,10 +67,10 @@ type EngineVerdict =
 export const noAnswers: AnswerFacts = {
   proof: 'none',
   engine: 'unknown',
-  engineBy: 'recorded',
+  judgedBy: 'recorded',
   canvas: 'unknown',
   notLearned: null,
-  toQuestions: [],
+  questionAnswers: [],
 }
 
 export interface AnswersInput {
@@ -86,32 +87,32 @@ export interface AnswersInput {
 }
 
 /** Answers to a document's bank questions, in order; undefined for a missing one. */
-type BankAnswers = readonly (EngineAnswer | undefined)[] | 'to_come'
+type BankAnswers = readonly (EngineAnswer | undefined)[] | 'pending'
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
   const proof = proofOf(input.snapshot, input.document)
   if (isSimulated(input))
-    return { ...noAnswers, proof, engine: 'as_claimed', engineBy: 'simulated' }
-  const toQuestions = [...recordedQuestionAnswers(input), ...givenOf(input.bankAnswers)]
+    return { ...noAnswers, proof, engine: 'as_claimed', judgedBy: 'simulated' }
+  const questionAnswers = [...recordedQuestionAnswers(input), ...receivedAnswers(input.bankAnswers)]
   return {
     proof,
-    canvas: canvasOf(input),
-    toQuestions,
-    ...engineOf(input),
+    canvas: judgeCanvas(input),
+    questionAnswers,
+    ...judgeEngine(input),
   }
 }
 
 function isSimulated({ simulationKey, sessionId, snapshot, document }: AnswersInput): boolean {
   const { challenge } = document
   if (!simulationKey || challenge === '') return false
-  return provesSimulation(simulationKey, { sessionId, challenge }, snapshot.proofs.engine_answers)
+  return hasSimulationProof(simulationKey, { sessionId, challenge }, snapshot.proofs.engine_answers)
 }
 
-export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {
+export function isValidAnswerMac(key: AnswerKey, answers: Answers, mac: string): boolean {
   const expected = createHmac('sha256', answerKeyText(key))
     .update(answerText(answers))
     .digest('base64url')
-  return isSameText(expected, mac)
+  return constantTimeEqual(expected, mac)
 }
 
 function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['proof'] {
@@ -120,7 +121,7 @@ function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['pr
   if (challenge === '') return 'keyed'
   if (proofs.answer_mac !== null) {
     const answers = { canvas: proofs.canvas_challenge_hash, engine: proofs.engine_answers }
-    return verifiesAnswers({ challenge, timingNonce }, answers, proofs.answer_mac)
+    return isValidAnswerMac({ challenge, timingNonce }, answers, proofs.answer_mac)
       ? 'keyed'
       : 'wrong'
   }
@@ -129,23 +130,23 @@ function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['pr
 }
 
 /** Compares the answers with those of the claimed engine: recorded ones first, then bank answers if it is learned. */
-function engineOf(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'engineBy' | 'notLearned'> {
+function judgeEngine(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'judgedBy' | 'notLearned'> {
   const { document, userAgent, learned, environment, organizationId, bankAnswers } = input
   const version = engineVersionOf(userAgent)
   const recorded = judgeByRecorded(input, version)
-  const result = { engine: recorded, engineBy: 'recorded', notLearned: null } as const
-  if (recorded === 'otherwise' || recorded === 'unanswered') return result
+  const result = { engine: recorded, judgedBy: 'recorded', notLearned: null } as const
+  if (recorded === 'contradicted' || recorded === 'unanswered') return result
   if (!version || document.challenge === '') return result
   const answerClass = { environment, organizationId, class: version.family }
   const { isLearned, visitors, needed } = learned.progress(answerClass)
   if (isLearned) {
     const engine = judgeByBank(bankAnswers, { learned, answerClass })
-    return { engine, engineBy: 'learned', notLearned: null }
+    return { engine, judgedBy: 'learned', notLearned: null }
   }
-  const engine = judgeByForm(input) ?? recorded
+  const engine = judgeByPlausibility(input) ?? recorded
   const isPossible = engine === 'as_claimed' || engine === 'unrecorded'
   const notLearned = isPossible ? { engine: version.family, visitors, needed } : null
-  return { engine, engineBy: 'recorded', notLearned }
+  return { engine, judgedBy: 'recorded', notLearned }
 }
 
 function judgeByRecorded(input: AnswersInput, version: EngineVersion | null): EngineVerdict {
@@ -154,36 +155,34 @@ function judgeByRecorded(input: AnswersInput, version: EngineVersion | null): En
   const questions = recordedQuestions(document)
   if (questions.some(({ id }) => !answers.has(id))) return 'unanswered'
   if (!version) return 'unknown'
-  const isRight = questions.map(({ id }) =>
+  const matches = questions.map(({ id }) =>
     isExpected(answers.get(id) ?? '', { version, question: id, ...scope }),
   )
-  const judged = verdictOf(isRight)
+  const judged = verdictOf(matches)
   if (judged !== 'unknown' || isRecorded(version) || questions.length === 0) return judged
-  return matchesAnotherEngine(recordedQuestionAnswers(input)) ? 'otherwise' : 'unrecorded'
+  return matchesAnotherEngine(recordedQuestionAnswers(input)) ? 'contradicted' : 'unrecorded'
 }
 
 // A new engine version may throw errors that were not recorded yet.
 const maxImplausible = 0.25
 
-/**
- * Judges the form of answers when the right ones are not known. Returns undefined if an engine could have given them.
- */
-function judgeByForm(input: AnswersInput): 'otherwise' | 'unanswered' | undefined {
+/** Judges answers when the right ones are not known. Returns undefined if an engine could have given them. */
+function judgeByPlausibility(input: AnswersInput): 'contradicted' | 'unanswered' | undefined {
   const { document, learned, bankAnswers } = input
   const bank = bankNumbersOf(document.challenge, document.opened_at).flatMap((number) =>
     learned.bankQuestions(number),
   )
-  const isMissing = bankAnswers !== 'to_come' && bankAnswers.includes(undefined)
+  const isMissing = bankAnswers !== 'pending' && bankAnswers.includes(undefined)
   if (bank.length > 0 && isMissing) return 'unanswered'
   const asked = [...recordedQuestions(document), ...bank]
   const questions = new Map(asked.map((question) => [question.id, question]))
-  const given = [...recordedQuestionAnswers(input), ...givenOf(bankAnswers)]
+  const given = [...recordedQuestionAnswers(input), ...receivedAnswers(bankAnswers)]
   const implausible = given.filter(({ id, answer }) => {
     const question = questions.get(id)
     return question !== undefined && !isPlausible(question, answer)
   })
   return implausible.length + countRepeatedTexts(given) > given.length * maxImplausible
-    ? 'otherwise'
+    ? 'contradicted'
     : undefined
 }
 
@@ -195,23 +194,23 @@ function recordedQuestionAnswers({
   return snapshot.proofs.engine_answers.filter(({ id }) => ids.has(id))
 }
 
-// SDKs give this answer to a question of a kind that they don't support.
+// SDKs send this answer to a kind of question that they don't support.
 const unsupportedAnswer = 'object null'
 
-const givenOf = (bankAnswers: BankAnswers): EngineAnswer[] =>
-  bankAnswers === 'to_come' ? [] : bankAnswers.filter((answer) => answer !== undefined)
+const receivedAnswers = (bankAnswers: BankAnswers): EngineAnswer[] =>
+  bankAnswers === 'pending' ? [] : bankAnswers.filter((answer) => answer !== undefined)
 
 /**
- * Returns the answers to the document's bank questions, which follow the snapshot. Until they arrive, the answers of
- * the session's previous document count.
+ * Returns the answers to the document's bank questions, which follow the snapshot. Until they arrive, the answers
+ * to the session's previous document count.
  */
 export function bankAnswersOf(
-  { documents, late_answers: late }: SessionState,
+  { documents, late_answers: lateAnswers }: SessionState,
   { snapshot, document, learned }: Pick<AnswersInput, 'snapshot' | 'document' | 'learned'>,
 ): BankAnswers {
   if (document.challenge === '') return []
   const answers = new Map(
-    [...snapshot.proofs.engine_answers, ...(late?.answers ?? [])]
+    [...snapshot.proofs.engine_answers, ...(lateAnswers?.answers ?? [])]
       .filter(({ answer }) => answer !== unsupportedAnswer)
       .map((answer) => [answer.id, answer]),
   )
@@ -224,15 +223,15 @@ export function bankAnswersOf(
     )
   const given = answersIn(document)
   if (document.is_answered || !given.includes(undefined)) return given
-  const previous = documents.find(({ hash }) => hash === late?.document)
-  return previous ? answersIn(previous) : 'to_come'
+  const previous = documents.find(({ hash }) => hash === lateAnswers?.document)
+  return previous ? answersIn(previous) : 'pending'
 }
 
 function judgeByBank(
   bankAnswers: BankAnswers,
   { learned, answerClass }: { learned: LearnedAnswers; answerClass: AnswerClass },
 ): EngineVerdict {
-  if (bankAnswers === 'to_come') return bankAnswers
+  if (bankAnswers === 'pending') return bankAnswers
   if (bankAnswers.includes(undefined)) return 'unanswered'
   return verdictOf(
     bankAnswers.map((given) => {
@@ -244,12 +243,12 @@ function judgeByBank(
 
 const minJudged = 3
 
-/** Returns a verdict from answers that are right, wrong, or can't be judged (undefined). */
+/** Returns the verdict. An answer is true if right, false if wrong, and undefined if it can't be judged. */
 function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
   const judged = answers.filter((isRight) => isRight !== undefined)
   if (judged.length < minJudged) return 'unknown'
   const share = judged.filter(Boolean).length / judged.length
-  return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'otherwise' : 'unknown'
+  return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'contradicted' : 'unknown'
 }
 
 // Cached because every batch of a document needs its questions.
@@ -275,7 +274,7 @@ function isExpected(
   return recorded === undefined ? undefined : answer === recorded
 }
 
-function canvasOf({
+function judgeCanvas({
   snapshot,
   document,
   agent,
@@ -289,12 +288,10 @@ function canvasOf({
   const question = `canvas ${document.canvas_seed}`
   const learnedAnswers = learned.answersTo({ ...scope, class: canvasClass, question })
   if (!learnedAnswers) return 'unknown'
-  return learnedAnswers.has(String(answer)) ? 'as_others' : 'otherwise'
+  return learnedAnswers.has(String(answer)) ? 'matches_others' : 'differs'
 }
 
-/**
- * Returns the class of machines with identical drawings: renderer, system, browser and version. Null if one is unknown.
- */
+/** Returns the class of machines that draw alike: renderer, system, browser and version. Null if one is unknown. */
 export function canvasClassOf(
   { webgl }: Snapshot,
   { system, browser, major }: Agent,

@@ -4,7 +4,7 @@ import type { SessionState } from './state.ts'
 const ranks: readonly SessionAttestation['status'][] = ['unverified', 'valid', 'invalid']
 const rankOf = ({ status }: SessionAttestation) => ranks.indexOf(status)
 
-/** Returns the attestation that counts for a document. A later one can't make up for an invalid one. */
+/** Returns the attestation that counts for a document. A later attestation can't replace an invalid one. */
 export function strongestAttestation(
   previous: SessionAttestation | undefined,
   next: SessionAttestation,
@@ -13,7 +13,7 @@ export function strongestAttestation(
 }
 
 /**
- * Returns the attestation of the session: an invalid one if there is any; a valid one only if every document that sent
+ * Returns the session's attestation: an invalid one if there is any, and a valid one only if every document that sent
  * bodies has one, so that a script can't take over the session of an attested app.
  */
 export function attestationOf({

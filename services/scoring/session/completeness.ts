@@ -7,7 +7,7 @@ import type { Engine } from './agent.ts'
 type Members = { [G in keyof Snapshot]?: readonly string[] }
 
 // Members by group that every SDK version reads in every browser, regardless of settings.
-const sinceFirst = {
+const firstMembers = {
   navigator: [
     'user_agent',
     'app_version',
@@ -39,12 +39,11 @@ const sinceFirst = {
   storage: ['cookies', 'local_storage', 'session_storage', 'indexed_db'],
   capabilities: ['touch', 'webgpu'],
 } as const satisfies Members
-const sinceReasons = { tamper: ['examined'] } as const satisfies Members
 
 // Members that an SDK version and all later ones send. Unknown clients must send all of them.
 const alwaysSent: readonly { since: string; members: Members }[] = [
-  { since: '0.1', members: sinceFirst },
-  { since: '0.3', members: sinceReasons },
+  { since: '0.1', members: firstMembers },
+  { since: '0.3', members: { tamper: ['examined'] } },
 ]
 
 /** A part of the snapshot that a browser or its settings may refuse. The SDK sends it, or the reason why not. */
@@ -60,46 +59,46 @@ interface RefusablePart {
 
 const engines = ['blink', 'gecko', 'webkit'] as const
 // Settings, policies and extensions can block a part in any browser, and any machine can be slow.
-const refused = { blocked: engines, late: engines }
+const commonReasons = { blocked: engines, late: engines }
 
 // For the meaning of the reasons see docs/reference/observations.md.
 const refusableParts: Record<Withheld['group'], RefusablePart> = {
   worker: {
     members: { worker: ['user_agent'] },
     isMinimal: true,
-    reasons: refused,
+    reasons: commonReasons,
     cause: 'worker',
   },
   iframe: {
     members: { iframe: ['user_agent'] },
     isMinimal: true,
-    reasons: refused,
+    reasons: commonReasons,
     cause: 'iframe',
   },
   webgl: {
     members: { webgl: ['renderer'] },
     isMinimal: false,
-    reasons: { ...refused, unsupported: engines },
+    reasons: { ...commonReasons, unsupported: engines },
     cause: 'webgl',
   },
   canvas: {
     members: { canvas: ['hash'], proofs: ['canvas_challenge_hash'] },
     isMinimal: false,
-    reasons: refused,
+    reasons: commonReasons,
     cause: 'canvas',
   },
   // Fonts are measured in a canvas.
   fonts: {
     members: { fonts: ['detected_count'] },
     isMinimal: false,
-    reasons: refused,
+    reasons: commonReasons,
     cause: 'canvas',
   },
   // WebKitGTK has no audio if it was built without GStreamer.
   audio: {
     members: { audio: ['hash'] },
     isMinimal: false,
-    reasons: { ...refused, unsupported: ['webkit'] },
+    reasons: { ...commonReasons, unsupported: ['webkit'] },
     cause: 'audio',
   },
 }
@@ -125,7 +124,7 @@ export function completenessOf(input: CompletenessInput): Completeness {
   if (!snapshot || platform !== 'web') return { missing: [], withheld: [] }
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
   const always = alwaysSent
-    .filter(({ since }) => version === null || byNumber.compare(version, since) >= 0)
+    .filter(({ since }) => version === null || versionOrder.compare(version, since) >= 0)
     .flatMap(({ members }) => missingMembers(snapshot, members))
   const parts = Object.entries(refusableParts)
     .filter(([, part]) => part.isMinimal || !isMinimal)
@@ -144,15 +143,15 @@ function checkPart(
   { group, part, engine }: { group: string; part: RefusablePart; engine: Engine },
 ): Completeness {
   const missing = missingMembers(snapshot, part.members)
-  const reported = snapshot.collection.withheld.find((one) => one.group === group)
+  const reported = snapshot.collection.withheld.find((part) => part.group === group)
   if (missing.length === 0 || !reported) return { missing, withheld: [] }
   const isPossible = engine === 'unknown' || part.reasons[reported.reason]?.includes(engine)
   return isPossible ? { missing: [], withheld: [reported] } : { missing, withheld: [] }
 }
 
 /**
- * Returns the number of distinct causes for refused parts. Late parts don't count, because they arrive later, nor does
- * the worker, which is usually blocked by the page's policy instead of the visitor.
+ * Returns the number of distinct causes for refused parts. Late parts don't count, because they still arrive, nor does
+ * the worker, which is usually blocked by the page's policy and not by the visitor.
  */
 export function refusalCount(withheld: Withheld[]): number {
   const refusedParts = withheld.filter(
@@ -161,7 +160,7 @@ export function refusalCount(withheld: Withheld[]): number {
   return new Set(refusedParts.map(({ group }) => refusableParts[group].cause)).size
 }
 
-/** Returns true if the page reports that it left fingerprints out. */
+/** Returns true if the page reports that it collected no fingerprints. */
 export function hasMinimalMode(snapshot: Snapshot | null): boolean {
   return snapshot?.collection.mode === 'minimal'
 }
@@ -175,7 +174,7 @@ function missingMembers(snapshot: Snapshot, required: Members): string[] {
   })
 }
 
-const byNumber = new Intl.Collator('en', { numeric: true })
+const versionOrder = new Intl.Collator('en', { numeric: true })
 
 const evalLengths = new Map([
   ['V8', 33],
@@ -227,7 +226,7 @@ export function impossibleMembers(values: ObservedValues): string[] {
   return impossible.flatMap(([path, isWrong]) => (isWrong(snapshot, values) ? [path] : []))
 }
 
-// The Chromium version in the brands must be that in the user agent string.
+// The Chromium version in the brands must equal that in the user agent string.
 function hasForeignBrands({ navigator }: Snapshot, { userAgent }: ObservedValues): boolean {
   const chromium = navigator.brands.find(({ brand }) => brand === 'Chromium')?.version
   const version = engineVersionOf(userAgent)
@@ -243,7 +242,7 @@ function hasForeignEval({ engine }: Snapshot): boolean {
 
 const zones = createLru<string, boolean>(1000)
 
-// Caches whether this server's zone data, which is newer than that of most browsers, has the zone.
+// Returns true if this server's zone data has the zone. Most browsers have older data.
 function isZone(name: string): boolean {
   const cached = zones.get(name)
   if (cached !== undefined) return cached

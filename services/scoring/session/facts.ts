@@ -1,8 +1,8 @@
 import type { AddressNetwork } from '../../../infra/ip/network.ts'
-import { withClients } from '../../../infra/ip/records.ts'
+import { withClientCount } from '../../../infra/ip/records.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import { type LearnedAnswers, noLearnedAnswers } from '../../../projections/answers/learned.ts'
-import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
+import type { NearRepeats } from '../../../projections/repeats/near-repeats.ts'
 import type {
   Platform,
   Repeats,
@@ -15,8 +15,8 @@ import { type AnswerFacts, bankAnswersOf, judgeAnswers, noAnswers } from './answ
 import { attestationOf } from './attestation.ts'
 import { completenessOf, hasMinimalMode, impossibleMembers } from './completeness.ts'
 import { type HandshakeFacts, judgeHandshake } from './handshake.ts'
-import { type IdentityChecks, type IdentityClaims, identify } from './identity.ts'
-import { hasBehavior } from './observed.ts'
+import { type IdentityChecks, type IdentityClaims, identifyAgent } from './identity.ts'
+import { hasBehavior } from './observations.ts'
 import type { DocumentState, SessionState } from './state.ts'
 
 export interface Facts {
@@ -26,7 +26,7 @@ export interface Facts {
   claimsNative: boolean
   behavior: Behavior | null
   /** True if there was any input. */
-  behavioral: boolean
+  hasInput: boolean
   document: DocumentState | null
   /** User agent in the page, else that of the request. */
   userAgent: string
@@ -36,7 +36,7 @@ export interface Facts {
   identity: SessionAgent
   /** null for pages, and for apps that sent no attestation. */
   attestation: SessionAttestation | null
-  /** True for Brave, Tor and Firefox's fingerprinting resistance, which explain noise and patched functions. */
+  /** True for Brave, Tor, and Firefox with fingerprinting resistance, which explain noise and patched functions. */
   privacyTool: boolean
   network: AddressNetwork
   answers: AnswerFacts
@@ -51,21 +51,22 @@ export interface Facts {
   withheld: Withheld[]
   /** SDK that opened the session; null or missing if unknown. */
   sdk: SessionState['sdk']
+  /** Counts; see `SessionState`. */
   unreadable: number
   conflicts: number
   identityChanges: number
   /** True if the client presented an id or token that was issued to another device. */
-  isCopied: boolean
+  hasCopiedId: boolean
   /** Number of the visitor's sessions, including this one; 0 = no stored id proves the visitor. */
   visitorSessions: number
   /** Counts of equal sessions; null = not counted. */
   repeats: Repeats | null
-  /** Counts of nearly equal sessions and of steady arrivals; null = not counted. */
+  /** Counts of nearly equal sessions, and the regularity of arrivals; null = not counted. */
   near: NearRepeats | null
 }
 
 /** Returns true if the organization allows pages to leave fingerprints out. */
-export type AllowsMinimal = (organizationId: string) => boolean
+export type AllowsMinimalMode = (organizationId: string) => boolean
 
 export interface FactsInput {
   state: SessionState
@@ -73,7 +74,7 @@ export interface FactsInput {
   learned?: LearnedAnswers
   /** Set by `tidegate dev` only. */
   simulationKey?: SimulationKey | undefined
-  allowsMinimal?: AllowsMinimal | undefined
+  allowsMinimalMode?: AllowsMinimalMode | undefined
   checks?: IdentityChecks | undefined
   visitorSessions?: number
   repeats?: Repeats | null
@@ -86,7 +87,7 @@ export function readFacts(input: FactsInput): Facts {
     network,
     learned = noLearnedAnswers,
     simulationKey,
-    allowsMinimal = () => false,
+    allowsMinimalMode = () => false,
   } = input
   const { visitorSessions = 0, repeats = null, near = null, checks = {} } = input
   const { behavior } = state
@@ -98,13 +99,13 @@ export function readFacts(input: FactsInput): Facts {
   const document = documentOf(state)
   const { environment, organization_id: organizationId } = state
   const sources = { environment, organizationId, learned }
-  const isMinimal = hasMinimalMode(snapshot) && allowsMinimal(state.organization_id)
+  const isMinimal = hasMinimalMode(snapshot) && allowsMinimalMode(state.organization_id)
   return {
     platform: state.platform,
     snapshot,
     claimsNative,
     behavior,
-    behavioral: hasBehavior(behavior),
+    hasInput: hasBehavior(behavior),
     document,
     answers:
       snapshot && document
@@ -133,14 +134,14 @@ export function readFacts(input: FactsInput): Facts {
     userAgent,
     headerUserAgent: state.user_agent,
     agent,
-    identity: identify(claimsOf({ state, snapshot, userAgent, document }), checks),
+    identity: identifyAgent(claimsOf({ state, snapshot, userAgent, document }), checks),
     attestation: attestationOf(state),
     privacyTool: snapshot !== null && isPrivacyTool(snapshot, agent),
     network: withVisitorCount(network, repeats),
     unreadable: state.unreadable,
     conflicts: state.conflicts,
     identityChanges: state.identity_changes,
-    isCopied: state.copied_id === true,
+    hasCopiedId: state.copied_id === true,
     visitorSessions,
     repeats,
     near,
@@ -153,7 +154,7 @@ export const withVisitorCount = (
   repeats: Repeats | null,
 ): AddressNetwork =>
   repeats
-    ? { ...network, evidence: withClients(network.evidence, repeats.address_visitors.day) }
+    ? { ...network, evidence: withClientCount(network.evidence, repeats.address_visitors.day) }
     : network
 
 function claimsOf({
@@ -180,7 +181,7 @@ function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
   )
 }
 
-/** Returns the distinct user agent strings of the session: of page, request, `appVersion`, iframe and worker. */
+/** Returns the distinct user agent strings of the session: from page, request, `appVersion`, worker and iframe. */
 export function userAgentsOf({
   snapshot,
   userAgent,
@@ -201,14 +202,14 @@ interface Brand {
 const grease = /not.?.?a.?.?brand/i
 
 /** Returns the most specific brand of the client hints: the product rather than the underlying Chromium. */
-export function clientBrands({ snapshot, document }: Facts): Brand | null {
+export function mostSpecificBrand({ snapshot, document }: Facts): Brand | null {
   const inPage = snapshot?.navigator.brands ?? []
   const brands =
     inPage.length > 0
       ? inPage.map(({ brand, version }) => ({ brand: brand ?? '', version }))
       : parseBrands(document?.client_hints['sec-ch-ua'])
-  const real = brands.filter(({ brand }) => brand !== '' && !grease.test(brand))
-  return real.find(({ brand }) => brand !== 'Chromium') ?? real[0] ?? null
+  const realBrands = brands.filter(({ brand }) => brand !== '' && !grease.test(brand))
+  return realBrands.find(({ brand }) => brand !== 'Chromium') ?? realBrands[0] ?? null
 }
 
 function parseBrands(header: string | undefined): Brand[] {
@@ -220,8 +221,8 @@ export function clientHint({ document }: Facts, name: string): string | null {
   return document?.client_hints[name]?.replaceAll('"', '') || null
 }
 
-/** Returns true if the snapshot proves its document, keyed or echoed. False if the document's opening is not known. */
-export function isAnswered({ answers, document }: Facts): boolean {
+/** Returns true if the snapshot answers its document's challenge. False if the challenge is not known. */
+export function hasAnsweredChallenge({ answers, document }: Facts): boolean {
   const isProven = answers.proof === 'keyed' || answers.proof === 'echoed'
   return document !== null && document.challenge !== '' && isProven
 }

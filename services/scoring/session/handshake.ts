@@ -4,20 +4,20 @@ import type { Platform, UserAgentAlignment } from '../../../schemas/events.ts'
 import type { AnswersInput } from './answers.ts'
 import type { DocumentState } from './state.ts'
 
-// Identifies TLS clients by their JA4 fingerprint, and compares them with the user agent. Fingerprints of tools and
-// browsers were recorded; those of further browsers are learned from sessions.
+// Identifies TLS clients by their JA4 fingerprint, and compares them with the user agent. The fingerprints of tools and
+// some browsers were recorded; those of other browsers are learned from sessions.
 
 interface TlsClient {
   family: string
   product: string | null
 }
 
-export type KnownHandshake = TlsClient &
+export type KnownTlsClient = TlsClient &
   ({ kind: 'tool' } | { kind: 'browser'; engine: EngineFamily })
 
 export interface HandshakeFacts {
   /** The client with this TLS fingerprint; null if it is unknown. */
-  client: KnownHandshake | null
+  client: KnownTlsClient | null
   /** Origin of `client`. */
   source: 'recorded' | 'learned' | null
   /** Result of the comparison with the user agent. */
@@ -32,13 +32,13 @@ const families: Record<EngineFamily, string> = {
 }
 const engines: readonly EngineFamily[] = ['blink', 'gecko', 'webkit', 'webkitgtk']
 
-const browser = (engine: EngineFamily, product: string | null): KnownHandshake => ({
+const browser = (engine: EngineFamily, product: string | null): KnownTlsClient => ({
   kind: 'browser',
   engine,
   family: families[engine],
   product,
 })
-const tool = (family: string, product: string): KnownHandshake => ({
+const tool = (family: string, product: string): KnownTlsClient => ({
   kind: 'tool',
   family,
   product,
@@ -70,7 +70,7 @@ const recorded = new Map([
 export const handshakeClassOf = (ja4: string | null | undefined): string | null =>
   ja4?.slice(ja4.indexOf('_') + 1) ?? null
 
-export const recordedHandshake = (ja4: string | null | undefined): KnownHandshake | null =>
+export const recordedTlsClient = (ja4: string | null | undefined): KnownTlsClient | null =>
   recorded.get(handshakeClassOf(ja4) ?? '') ?? null
 
 interface HandshakeInput
@@ -86,7 +86,7 @@ export function judgeHandshake({
   ...sources
 }: HandshakeInput): HandshakeFacts {
   const ja4 = document?.ja4
-  const recordedClient = recordedHandshake(ja4)
+  const recordedClient = recordedTlsClient(ja4)
   const learned = learnedEngines(ja4, sources)
   const claimed = platform === 'web' ? engineVersionOf(userAgent)?.family : undefined
   const client = recordedClient ?? learnedBrowser(learned)
@@ -107,16 +107,15 @@ function learnedEngines(
   return answers ? engines.filter((engine) => answers.has(engine)) : []
 }
 
-function learnedBrowser([engine, ...others]: EngineFamily[]): KnownHandshake | null {
+function learnedBrowser([engine, ...others]: EngineFamily[]): KnownTlsClient | null {
   return engine && others.length === 0 ? browser(engine, null) : null
 }
 
-// A fingerprint with several engines belongs to a TLS-intercepting proxy, and says nothing about the client. A tool's
-// fingerprint with only one learned engine stays a mismatch, because an attacker can make all programs claim one
-// engine.
+// Several engines share a fingerprint behind a TLS-intercepting proxy, so it says nothing about the client. A tool's
+// fingerprint with one learned engine stays a mismatch, because an attacker's programs can all claim one engine.
 function alignmentOf(
   claimed: EngineFamily,
-  client: KnownHandshake,
+  client: KnownTlsClient,
   learned: readonly EngineFamily[],
 ): UserAgentAlignment {
   const possible = new Set(client.kind === 'browser' ? [client.engine, ...learned] : learned)

@@ -7,7 +7,7 @@ import {
   publishesIpList,
 } from '../../../infra/agents/catalogue.ts'
 import {
-  isPublicAddressInFull,
+  isCanonicalPublicAddress,
   type NetworkSource,
   plainAddress,
 } from '../../../infra/ip/network.ts'
@@ -17,7 +17,7 @@ import type { HostOutcome, SignatureOutcome } from './state.ts'
 /** Lookup of addresses in the IP ranges that bot operators publish. */
 export type PublishedRanges = Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'>
 
-/** Forward-confirmed host name of the address, of any owner. */
+/** The address's forward-confirmed host name, which need not belong to the claimed agent. */
 export type HostCheck = Omit<HostOutcome, 'ip'>
 
 /** A key directory that the organization trusts. */
@@ -41,7 +41,7 @@ export interface IdentityClaims {
 
 export interface IdentityChecks {
   ranges?: PublishedRanges | undefined
-  hosts?: HostCheck | null | undefined
+  host?: HostCheck | null | undefined
   signature?: SignatureCheck | null | undefined
 }
 
@@ -64,7 +64,7 @@ const noEvidence: AgentEvidence = {
 }
 
 /** Returns the agent that the session claims to be, and the result of verifying it. A signature wins a tie. */
-export function identify(
+export function identifyAgent(
   { userAgents, address, domain }: IdentityClaims,
   checks: IdentityChecks,
 ): SessionAgent {
@@ -74,7 +74,7 @@ export function identify(
   return rankOf(named) > rankOf(signed) ? named : signed
 }
 
-// Page and request may claim several agents. A false claim outweighs the others, then a verified one counts.
+// The page and its requests may claim different agents. A false claim counts first, then a verified one.
 function identifyByUserAgents(
   userAgents: readonly string[],
   address: string,
@@ -122,12 +122,12 @@ type Outcome = Pick<SessionAgent, 'status' | 'method'>
 function identifyByAddress(
   entry: CatalogueEntry,
   address: string,
-  { ranges, hosts = null }: IdentityChecks,
+  { ranges, host: hostCheck = null }: IdentityChecks,
 ): SessionAgent {
-  const list = ranges && searchedList(entry, address, ranges)
+  const list = ranges && listToSearch(entry, address, ranges)
   const operator = ranges?.botOperatorAt(address) ?? null
   const isInList = operator !== null && publishesIpList(entry, operator)
-  const host = entry.reverse_dns ? hosts : null
+  const host = entry.reverse_dns ? hostCheck : null
   const hostName = host?.host && hasReverseDnsName(entry, host.host) ? host.host : null
   const outcomes: Outcome[] = [
     ...(list === undefined ? [] : [checkOutcome(isInList, 'published_ranges')]),
@@ -152,14 +152,14 @@ const checkOutcome = (isConfirmed: boolean, method: string): Outcome => ({
   method,
 })
 
-/** Returns the list that the address was searched in; undefined without a list or for an address that isn't public. */
-export function searchedList(
+/** Returns the list to search for the address; undefined if the operator has none or the address isn't public. */
+export function listToSearch(
   entry: CatalogueEntry,
   address: string,
   ranges: PublishedRanges,
 ): string | undefined {
   const list = ipListOf(entry)
-  if (list === undefined || !isPublicAddressInFull(plainAddress(address))) return undefined
+  if (list === undefined || !isCanonicalPublicAddress(plainAddress(address))) return undefined
   return ranges.listedOperators().has(list) ? list : undefined
 }
 

@@ -17,12 +17,12 @@ import type {
 import type { Behavior, Observations, Snapshot } from '../../../schemas/observations.ts'
 import {
   addBehavior,
+  countTrustedInputs,
   hasDeviceChanged,
   hasIdentityChanged,
   mergeSnapshot,
   readObservations,
-  trustedInputs,
-} from './observed.ts'
+} from './observations.ts'
 
 export type SessionEvent =
   | { type: 'SessionOpened'; data: SessionOpened }
@@ -60,7 +60,7 @@ export interface SessionState {
   batches: number
   /** Number of bodies that could not be read. */
   unreadable: number
-  /** Number of different bodies with a sequence number that was already used. */
+  /** Number of bodies that reused the sequence number of a different body. */
   conflicts: number
   identity_changes: number
   /** True if the client presented an id or token that was issued to another device. */
@@ -102,20 +102,20 @@ export function isSessionEvent(event: RecordedEvent): event is RecordedEvent & S
 export function evolve(state: SessionState | undefined, event: SessionEvent): SessionState {
   switch (event.type) {
     case 'SessionOpened':
-      return state ?? opened(event.data)
+      return state ?? openedState(event.data)
     case 'DocumentOpened':
-      return documentOpened(state ?? emptyState(event.data, event.data.opened_at), event.data)
+      return openDocument(state ?? emptyState(event.data, event.data.opened_at), event.data)
     case 'BatchReceived':
     case 'ResultRequested':
-      return received(state ?? emptyState(event.data, event.data.received_at), event.data)
+      return receiveBody(state ?? emptyState(event.data, event.data.received_at), event.data)
     case 'SessionIdled':
       return state ?? emptyState(event.data, event.data.idled_at)
     case 'AgentLookedUp':
-      return lookedUp(state ?? emptyState(event.data, event.data.looked_up_at), event.data)
+      return addLookup(state ?? emptyState(event.data, event.data.looked_up_at), event.data)
   }
 }
 
-function opened(event: SessionOpened): SessionState {
+function openedState(event: SessionOpened): SessionState {
   return {
     ...emptyState(event, event.opened_at),
     platform: event.platform,
@@ -159,23 +159,24 @@ export function emptyState(
   }
 }
 
-function documentOpened(state: SessionState, event: DocumentOpened): SessionState {
+function openDocument(state: SessionState, event: DocumentOpened): SessionState {
   const document = openedDocument(event)
   const documents = withDocument(state.documents, document)
   return { ...state, documents, ip_address: document.ip_address, user_agent: event.user_agent }
 }
 
-function lookedUp(state: SessionState, { event_id }: AgentLookedUp): SessionState {
+function addLookup(state: SessionState, { event_id }: AgentLookedUp): SessionState {
   const { looked_up = [] } = state
   return looked_up.includes(event_id) ? state : { ...state, looked_up: [...looked_up, event_id] }
 }
 
-function received(state: SessionState, event: BatchReceived | ResultRequested): SessionState {
-  const document = documentOf(state, event)
+function receiveBody(state: SessionState, event: BatchReceived | ResultRequested): SessionState {
+  const document = documentFor(state, event)
   const accepted = addBody(document, event)
   if (accepted === 'repeated') return state
   if (accepted === 'conflicting') return { ...state, conflicts: state.conflicts + 1 }
-  // The response to the first batch has the later questions. After the next body, or a hand-off, missing answers count.
+  // The response to the first batch asks the bank questions. After the next body or a hand-off, absent
+  // answers count as missing.
   if (document.last_seq > 0 || 'decision_id' in event) accepted.is_answered = true
   const next: SessionState = {
     ...state,
@@ -187,23 +188,23 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
   }
   const observations = readObservations(event.payload)
   if (!observations) return { ...next, unreadable: next.unreadable + 1 }
-  return observed(next, observations, accepted)
+  return addObservations(next, observations, accepted)
 }
 
-function documentOf(state: SessionState, event: BatchReceived | ResultRequested): DocumentState {
+function documentFor(state: SessionState, event: BatchReceived | ResultRequested): DocumentState {
   return (
     state.documents.find((document) => document.hash === event.document_id_hash) ??
     unknownDocument(event)
   )
 }
 
-function observed(
+function addObservations(
   state: SessionState,
   observations: Observations,
   document: DocumentState,
 ): SessionState {
   const { snapshot, behavior, engine_answers: answers, binding = null } = observations
-  const inputs = (document.inputs ?? 0) + (behavior ? trustedInputs(behavior) : 0)
+  const inputs = (document.inputs ?? 0) + (behavior ? countTrustedInputs(behavior) : 0)
   const next = {
     ...state,
     documents: withDocument(state.documents, { ...document, inputs, binding }),
@@ -261,7 +262,7 @@ export interface DocumentState {
   signature_outcome?: SignatureOutcome
   /** Only for documents of an app. */
   client_public_key?: string | null
-  /** See `strongestAttestation`. */
+  /** The attestation that counts; see `strongestAttestation`. */
   attestation?: SessionAttestation
   /** Hash of the last attestation sent, so that a repeated one counts once. */
   attested?: string
@@ -272,7 +273,7 @@ export interface DocumentState {
   last_seq: number
   /** Prefix of the body hash by sequence number, for the latest bodies. */
   bodies: Record<string, string>
-  /** True if a body followed the first batch. It contains the client's answers to later questions. */
+  /** True if a body followed the first batch, and should have answered the bank questions. */
   is_answered?: boolean
   /** Number of trusted input events. */
   inputs?: number
@@ -281,7 +282,7 @@ export interface DocumentState {
 }
 
 const maxDocuments = 16
-// The nonce enforces the order of bodies, so only one of the last few can be repeated.
+// The nonce enforces the order of bodies, so only the last few can be repeated.
 const maxBodies = 32
 
 export type Body = Pick<BatchReceived | ResultRequested, 'document_id_hash' | 'seq' | 'body_hash'>
@@ -346,7 +347,7 @@ function addBody(document: DocumentState, body: Body): DocumentState | 'repeated
 export function withDocument(documents: DocumentState[], document: DocumentState): DocumentState[] {
   if (!documents.some(({ hash }) => hash === document.hash))
     return [...documents, document].slice(-maxDocuments)
-  return documents.map((one) => (one.hash === document.hash ? newerOf(one, document) : one))
+  return documents.map((old) => (old.hash === document.hash ? newerOf(old, document) : old))
 }
 
 // Ignores a redelivered opening, which would reset the bodies.

@@ -2,7 +2,7 @@ import type { EngineFamily } from '../../../infra/challenges/challenges.ts'
 import { refusalCount } from '../session/completeness.ts'
 import { hasNaturalInput } from './behavior.ts'
 import { isMassProduced } from './repeats.ts'
-import { inBrowser, signals, snapshot } from './signal.ts'
+import { defineSignals, ifBrowser, ifSnapshot } from './signal.ts'
 
 const engineNames: Record<EngineFamily, string> = {
   blink: 'Blink',
@@ -11,19 +11,21 @@ const engineNames: Record<EngineFamily, string> = {
   webkitgtk: 'WebKitGTK',
 }
 
-export const answerSignals = signals({
+export const answerSignals = defineSignals({
   stale_snapshot: {
     name: 'Answers for another document',
     looksAt: 'the answers in the snapshot are not keyed by the challenge of its document',
     falsePositives: 'none',
-    fires: snapshot((_, { answers, platform }) => platform === 'web' && answers.proof === 'wrong'),
+    fires: ifSnapshot(
+      (_, { answers, platform }) => platform === 'web' && answers.proof === 'wrong',
+    ),
   },
   proofs_missing: {
     name: 'Challenge not answered',
     looksAt:
       'the snapshot of a page has neither keyed answers nor the challenge texts of its document',
     falsePositives: 'none; every SDK sends them',
-    fires: snapshot(
+    fires: ifSnapshot(
       (_, { answers, platform, document }) =>
         platform === 'web' && document !== null && answers.proof === 'none',
     ),
@@ -33,7 +35,7 @@ export const answerSignals = signals({
     looksAt:
       'more than half of the engine questions are answered differently than by the claimed browser',
     falsePositives: 'user agent switchers',
-    fires: inBrowser((_, { answers }) => answers.engine === 'otherwise'),
+    fires: ifBrowser((_, { answers }) => answers.engine === 'contradicted'),
   },
   engine_unproven: {
     name: 'Engine not proven',
@@ -41,7 +43,7 @@ export const answerSignals = signals({
       'engine questions are not answered as by the claimed browser, or the right answers are unknown',
     falsePositives:
       'browsers with their own engine, versions far from any known one, SDKs before 0.2',
-    fires: inBrowser(
+    fires: ifBrowser(
       (_, { answers, platform }) =>
         platform === 'web' && /^(unanswered|unknown)$/.test(answers.engine),
     ),
@@ -51,8 +53,8 @@ export const answerSignals = signals({
     looksAt:
       "the deployment's own questions come after the snapshot and are answered in the next body",
     falsePositives: 'every visit until then, people who leave immediately',
-    fires: inBrowser(
-      (_, { answers, platform }) => platform === 'web' && answers.engine === 'to_come',
+    fires: ifBrowser(
+      (_, { answers, platform }) => platform === 'web' && answers.engine === 'pending',
     ),
   },
   engine_not_learned: {
@@ -61,11 +63,11 @@ export const answerSignals = signals({
       "this deployment has not learned the engine's answers to its own questions, and the session has no natural input or looks mass-produced",
     falsePositives:
       'people before they use pointer, keyboard or touch, until `tidegate learn` was run',
-    looksBack: true,
+    usesHistory: true,
     details: ({ answers: { notLearned } }) =>
       notLearned &&
       `${engineNames[notLearned.engine]}, ${notLearned.visitors} of ${notLearned.needed} visitors`,
-    fires: inBrowser(
+    fires: ifBrowser(
       (_, facts) =>
         facts.platform === 'web' &&
         facts.answers.notLearned !== null &&
@@ -77,7 +79,7 @@ export const answerSignals = signals({
     looksAt:
       'the canvas drawing matches no drawing by devices with the same renderer, system and browser',
     falsePositives: 'at most 2 in 100 devices of a class that draws alike',
-    fires: inBrowser((_, { answers }) => answers.canvas === 'otherwise'),
+    fires: ifBrowser((_, { answers }) => answers.canvas === 'differs'),
   },
   telemetry_incomplete: {
     name: 'Incomplete telemetry',
@@ -111,7 +113,7 @@ export const answerSignals = signals({
     looksAt: 'the window exceeds the screen by more than its frame',
     falsePositives:
       'windows across several monitors, zoom that scales screen and window differently',
-    fires: inBrowser(
+    fires: ifBrowser(
       ({ environment: e }) =>
         exceeds(e.outer_width, e.screen_width) || exceeds(e.outer_height, e.screen_height),
     ),

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
-import { actsNaturally, hasSyntheticClicks } from './behavior.ts'
-import { inBrowser, signals, snapshot } from './signal.ts'
+import { hasNaturalPointerOrTyping, hasSyntheticClicks } from './behavior.ts'
+import { defineSignals, ifBrowser, ifSnapshot } from './signal.ts'
 import { rewritesWebdriver } from './tamper.ts'
 
 const selenium =
@@ -16,19 +16,19 @@ const otherDrivers =
 const ambiguous = /^(spawn|emit|geb)$/
 
 const globals = (pattern: RegExp) =>
-  snapshot((s) => s.automation.globals.some((name) => pattern.test(name)))
+  ifSnapshot((s) => s.automation.globals.some((name) => pattern.test(name)))
 
 const seleniumGlobals = globals(selenium)
 const chromedriverMarkers = globals(chromedriver)
 const playwrightGlobals = globals(playwright)
 const puppeteerGlobals = globals(puppeteer)
 
-export const automationSignals = signals({
+export const automationSignals = defineSignals({
   webdriver_detected: {
     name: 'WebDriver detected',
     looksAt: '`navigator.webdriver` is true in the page, an iframe or a worker',
     falsePositives: 'people who drive their own browser with WebDriver',
-    fires: snapshot(
+    fires: ifSnapshot(
       ({ automation: a }) =>
         a.webdriver === true || a.webdriver_iframe === true || a.webdriver_worker === true,
     ),
@@ -74,7 +74,7 @@ export const automationSignals = signals({
     name: 'Driver attributes on the root element',
     looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
     falsePositives: 'none',
-    fires: snapshot((s) =>
+    fires: ifSnapshot((s) =>
       s.automation.document_attributes.some((name) => /^(selenium|webdriver|driver)$/.test(name)),
     ),
   },
@@ -82,7 +82,7 @@ export const automationSignals = signals({
     name: 'Sequentum host object',
     looksAt: '`window.external` names Sequentum',
     falsePositives: 'none',
-    fires: snapshot((s) => s.automation.sequentum === true),
+    fires: ifSnapshot((s) => s.automation.sequentum === true),
   },
   ambiguous_driver_globals: {
     name: 'Globals that some drivers define',
@@ -94,27 +94,29 @@ export const automationSignals = signals({
     name: 'Electron runtime',
     looksAt: 'Electron process objects in the page',
     falsePositives: 'ordinary desktop apps built on Electron',
-    fires: snapshot((s) => s.automation.electron === true),
+    fires: ifSnapshot((s) => s.automation.electron === true),
   },
   developer_tools_detected: {
     name: 'Developer tools or remote debugging',
     looksAt:
       'a logged error is serialized in page, frame or worker, as by the Runtime domain of DevTools',
     falsePositives: 'people with developer tools open; some extensions',
-    fires: snapshot((s) => s.automation.cdp_runtime === true),
+    fires: ifSnapshot((s) => s.automation.cdp_runtime === true),
   },
   debugged_before_input: {
     name: 'Remote debugging before any input',
     looksAt: 'remote debugging is on, and there was no natural movement or typing yet',
     falsePositives: 'people with developer tools open, before any input',
-    fires: inBrowser((s, facts) => s.automation.cdp_runtime === true && !actsNaturally(facts)),
+    fires: ifBrowser(
+      (s, facts) => s.automation.cdp_runtime === true && !hasNaturalPointerOrTyping(facts),
+    ),
   },
   cdp_driven_input: {
     name: 'Input sent through remote debugging',
     looksAt:
       'remote debugging is on, and every click hits an exact center or has protocol coordinates',
     falsePositives: 'none; developer tools do not aim clicks',
-    fires: snapshot(
+    fires: ifSnapshot(
       (s, { behavior }) =>
         s.automation.cdp_runtime === true && behavior !== null && hasSyntheticClicks(behavior),
     ),
@@ -130,12 +132,12 @@ const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
 const patchesStealth = ({ tamper }: Snapshot) =>
   tamper.patched_functions.some((name) => stealthTargets.test(name))
 
-export const tamperSignals = signals({
+export const tamperSignals = defineSignals({
   webdriver_property_overridden: {
     name: 'WebDriver flag overridden',
     looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or removed',
     falsePositives: 'none; only hiding automation needs this',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s) =>
         s.automation.webdriver_own_property === true ||
         s.tamper.navigator_own_properties.includes('webdriver') ||
@@ -147,7 +149,7 @@ export const tamperSignals = signals({
     name: 'Navigator values overridden',
     looksAt: 'own properties on `navigator` that shadow built-in ones',
     falsePositives: 'privacy extensions, user agent switchers',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, { privacyTool }) =>
         !privacyTool && s.tamper.navigator_own_properties.some((name) => name !== 'webdriver'),
     ),
@@ -157,13 +159,13 @@ export const tamperSignals = signals({
     looksAt:
       'native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` was replaced',
     falsePositives: 'privacy extensions',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
+    fires: ifBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
   },
   patched_functions: {
     name: 'Patched native functions',
     looksAt: 'the source text of other built-in functions is not native',
     falsePositives: 'privacy extensions, polyfills',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, { privacyTool }) =>
         !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
     ),
@@ -172,20 +174,20 @@ export const tamperSignals = signals({
     name: 'Iframe proxy of a stealth plugin',
     looksAt: 'an iframe with `srcdoc` has a content window before it is attached',
     falsePositives: 'none',
-    fires: inBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
+    fires: ifBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
   },
   faked_chrome_runtime: {
     name: 'Faked Chrome runtime',
     looksAt: 'functions of `chrome.runtime` can be constructed or have a prototype',
     falsePositives: 'none',
-    fires: inBrowser((s) => s.tamper.chrome_runtime_faked === true),
+    fires: ifBrowser((s) => s.tamper.chrome_runtime_faked === true),
   },
   imitated_plugins: {
     name: 'Faked plugins',
     looksAt:
       '`navigator.plugins` is not a real PluginArray, or its members do not refer to each other',
     falsePositives: 'none',
-    fires: inBrowser((s) => s.navigator.plugins_genuine === false),
+    fires: ifBrowser((s) => s.navigator.plugins_genuine === false),
   },
   native_claims_in_browser: {
     name: 'App observations from a page',
@@ -197,7 +199,7 @@ export const tamperSignals = signals({
     name: 'Spoofed graphics parameters',
     looksAt: 'parameters that WebGL and WebGL 2 must share are different',
     falsePositives: 'privacy extensions',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true,
     ),
   },
@@ -206,13 +208,13 @@ export const tamperSignals = signals({
     looksAt:
       'canvas or audio data read back differs from what was drawn, outside known privacy browsers',
     falsePositives: 'privacy extensions',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && hasNoise(s)),
+    fires: ifBrowser((s, { privacyTool }) => !privacyTool && hasNoise(s)),
   },
   privacy_hardening_indicators: {
     name: 'Privacy hardening indicators',
     looksAt:
       'Brave, fingerprinting resistance, a clock with steps of 5 ms or more in Firefox, or noise in canvas or audio',
     falsePositives: 'no risk: tamper signals count less',
-    fires: inBrowser((s, { privacyTool }) => privacyTool || hasNoise(s)),
+    fires: ifBrowser((s, { privacyTool }) => privacyTool || hasNoise(s)),
   },
 })

@@ -7,7 +7,7 @@ import { deviceSignals } from './devices.ts'
 import { headlessSignals, machineSignals } from './headless.ts'
 import { agentSignals, attestationSignals } from './identity.ts'
 import { repeatSignals } from './repeats.ts'
-import type { Definition } from './signal.ts'
+import type { SignalDefinition } from './signal.ts'
 import { primitiveSignals } from './tamper.ts'
 
 const signals = [
@@ -33,7 +33,7 @@ const signals = [
 /** Name of a signal in events and API responses. */
 export type Slug = (typeof signals)[number]['slug']
 
-export interface Signal extends Definition {
+export interface Signal extends SignalDefinition {
   slug: Slug
 }
 

@@ -1,9 +1,9 @@
 import { isPrivateEgress } from '../../../infra/ip/operators.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
-import { inBrowser, signals, snapshot } from './signal.ts'
+import { defineSignals, ifBrowser, ifSnapshot } from './signal.ts'
 
-export const protocolSignals = signals({
+export const protocolSignals = defineSignals({
   unreadable_observations: {
     name: 'Unreadable observations',
     looksAt: 'an accepted body is not valid observation JSON, or exceeds its limits',
@@ -24,15 +24,15 @@ export const protocolSignals = signals({
   },
   kept_id_of_another_device: {
     name: 'Stored id of another device',
-    looksBack: true,
+    usesHistory: true,
     looksAt:
       'the continuity id or resume token was issued to a device with another operating system, and graphics, canvas, audio and fonts all differ',
     falsePositives: 'a browser profile that was moved to another operating system',
-    fires: ({ isCopied }) => isCopied,
+    fires: ({ hasCopiedId }) => hasCopiedId,
   },
 })
 
-function zoneDiffers({ snapshot, network }: Facts): boolean {
+function continentDiffers({ snapshot, network }: Facts): boolean {
   const browserZone = snapshot?.environment.timezone
   const networkZone = network.location?.timezone
   return !!browserZone && !!networkZone && browserZone.split('/')[0] !== networkZone.split('/')[0]
@@ -43,7 +43,7 @@ export function isHosted({ anonymity, routing }: Facts['network']): boolean {
   return anonymity.hosting && !anonymity.vpn && !anonymity.relay && !isPrivateEgress(routing.asn)
 }
 
-export const networkSignals = signals({
+export const networkSignals = defineSignals({
   hosting_network: {
     name: 'Hosting network',
     looksAt:
@@ -67,9 +67,9 @@ export const networkSignals = signals({
     name: 'Time zone of another continent',
     looksAt: "the browser's time zone and the location of the address are on different continents",
     falsePositives: 'travelers, VPNs',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, facts) =>
-        /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
+        /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && continentDiffers(facts),
     ),
   },
   browser_with_tool_handshake: {
@@ -84,8 +84,8 @@ export const networkSignals = signals({
 })
 
 type Native = NonNullable<Snapshot['native']>
-const app = (test: (native: Native) => boolean) =>
-  snapshot((s) => s.native !== null && test(s.native))
+const ifApp = (test: (native: Native) => boolean) =>
+  ifSnapshot((s) => s.native !== null && test(s.native))
 
 const checksOf = (n: Native) => [
   n.hooks,
@@ -96,42 +96,42 @@ const checksOf = (n: Native) => [
 ]
 
 /** Signals from the device and app checks of the iOS and Android SDKs. */
-export const nativeSignals = signals({
+export const nativeSignals = defineSignals({
   native_hooks: {
     name: 'Hooked app',
     looksAt: 'instrumentation such as Frida or Xposed in the app',
     falsePositives: 'security testing',
-    fires: app((n) => n.hooks === true),
+    fires: ifApp((n) => n.hooks === true),
   },
   native_emulator: {
     name: 'Simulator or emulator',
     looksAt: 'the app runs in a simulator or emulator',
     falsePositives: 'developers, Android on Chromebooks',
-    fires: app((n) => n.simulator_or_emulator === true),
+    fires: ifApp((n) => n.simulator_or_emulator === true),
   },
   native_code_signing_invalid: {
     name: 'App signature invalid',
     looksAt: 'the signature of the app is not valid',
     falsePositives: 'development builds',
-    fires: app((n) => n.code_signing_invalid === true),
+    fires: ifApp((n) => n.code_signing_invalid === true),
   },
   native_jailbreak_or_root: {
     name: 'Jailbroken or rooted device',
     looksAt: 'signs of a jailbreak or of root',
     falsePositives: 'people who modify their own phone',
-    fires: app((n) => n.jailbreak_or_root === true),
+    fires: ifApp((n) => n.jailbreak_or_root === true),
   },
   native_debugger: {
     name: 'Debugger attached to the app',
     looksAt: 'a debugger is attached',
     falsePositives: 'developers',
-    fires: app((n) => n.debugger === true),
+    fires: ifApp((n) => n.debugger === true),
   },
   native_observations_missing: {
     name: 'App without device data',
     looksAt: 'the snapshot of an app has no `native` observations, or no device model',
     falsePositives: 'none; every app knows its device model',
-    fires: snapshot(
+    fires: ifSnapshot(
       (s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null,
     ),
   },
@@ -140,7 +140,7 @@ export const nativeSignals = signals({
     looksAt:
       'the app names its device, but reports none of the checks for hooks, signature, root, emulator and debugger',
     falsePositives: 'none; every mobile SDK reports some',
-    fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
+    fires: ifApp((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
   },
   browser_user_agent_in_app: {
     name: 'Browser user agent sent by an app',

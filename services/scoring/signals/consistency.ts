@@ -2,8 +2,8 @@ import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent, Engine, System } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
 import type { DocumentState } from '../session/state.ts'
-import { isSoftwareRendered, softwareGraphics } from './headless.ts'
-import { inBrowser, signals } from './signal.ts'
+import { isSoftwareRendered, softwareGpus } from './headless.ts'
+import { defineSignals, ifBrowser } from './signal.ts'
 import { replacesUserAgent } from './tamper.ts'
 
 const engineNames: Record<string, Engine> = {
@@ -12,16 +12,15 @@ const engineNames: Record<string, Engine> = {
   JavaScriptCore: 'webkit',
 }
 
-// Returns true if the user agent may be wrong for innocent reasons. Web views set their own. Phones and tablets request
-// desktop sites with a desktop user agent: iPads as Macs, Android as Linux. A phone's user agent has no such excuse.
+// Returns true if the user agent may be wrong for innocent reasons: web views set their own, and phones and tablets
+// that request desktop sites claim to be desktops (iPads Macs, Android Linux). A claim to be a phone has no such
+// excuse.
 function mayHaveOtherUserAgent({ snapshot, agent }: Facts): boolean {
   const isTouched = (snapshot?.navigator.max_touch_points ?? 0) > 1
   return agent.webView || (isTouched && !isPhone(agent))
 }
 
-/**
- * Returns true for the user agent of an iPhone or Android device. Web views don't count, because theirs is arbitrary.
- */
+/** Returns true for the user agent of an iPhone or Android device, except in web views, which can set any. */
 const isPhone = ({ system, formFactor, webView }: Agent) =>
   !webView && (system === 'android' || (system === 'ios' && formFactor === 'mobile'))
 
@@ -115,14 +114,14 @@ const mobileGraphics =
   /Adreno|Mali|Immortalis|PowerVR|Xclipse|Tegra|Maleoon|VideoCore|Vivante|Apple GPU|Apple A\d/i
 const desktopGraphics = /NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
 
-export function hasDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
+export function isPhoneWithDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
   if (!isPhone(agent)) return false
-  const isDesktopGpu = (name: string) => softwareGraphics.test(name) || desktopGraphics.test(name)
+  const isDesktopGpu = (name: string) => softwareGpus.test(name) || desktopGraphics.test(name)
   const names = [webgl.renderer, worker.webgl_renderer].filter((name) => name !== null)
   return names.some((name) => isDesktopGpu(name) && !mobileGraphics.test(name))
 }
 
-export function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
+export function isPhoneOnPc({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
   if (!isPhone(agent)) return false
   return [navigator, worker, iframe].some(({ platform }) =>
     /^(Win|Mac|Linux (x86_64|i\d86)|CrOS)/.test(platform ?? ''),
@@ -145,61 +144,61 @@ function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Fact
 
 const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' && !webView
 
-export const consistencySignals = signals({
+export const consistencySignals = defineSignals({
   engine_mismatch: {
     name: 'Engine contradicts the user agent',
     looksAt: 'the detected JavaScript engine differs from the one in the user agent string',
     falsePositives: 'none',
-    fires: inBrowser(engineDiffers),
+    fires: ifBrowser(engineDiffers),
   },
   platform_mismatch: {
     name: 'Operating system contradicts the user agent',
     looksAt: '`navigator.platform` or the client-hint platform contradicts the user agent string',
     falsePositives: 'desktop-site mode',
-    fires: inBrowser(platformDiffers),
+    fires: ifBrowser(platformDiffers),
   },
   worker_mismatch: {
     name: 'Worker contradicts the page',
     looksAt:
       'user agent, platform or languages in a worker differ from the page; processor counts are ignored, because Brave varies them',
     falsePositives: 'iPads',
-    fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
+    fires: ifBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
   },
   iframe_mismatch: {
     name: 'Iframe contradicts the page',
     looksAt: 'user agent, platform or languages in a clean iframe differ from the page',
     falsePositives: 'user agent switchers that skip frames',
-    fires: inBrowser((s, facts) => realmDiffers(s.iframe, s, facts)),
+    fires: ifBrowser((s, facts) => realmDiffers(s.iframe, s, facts)),
   },
   gpu_system_mismatch: {
     name: 'Graphics driver of another operating system',
     looksAt: 'Direct3D outside Windows, or Metal or Apple GPUs outside Apple systems',
     falsePositives: 'in-app browsers with shortened user agents',
-    fires: inBrowser(gpuSystemDiffers),
+    fires: ifBrowser(gpuSystemDiffers),
   },
   worker_gpu_mismatch: {
     name: 'Worker sees another graphics card',
     looksAt: 'in desktop Chromium, the WebGL renderer in a worker differs from the page',
     falsePositives: 'laptops with two graphics cards',
-    fires: inBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
+    fires: ifBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
   },
   languages_mismatch: {
     name: 'Contradictory languages',
     looksAt: '`navigator.languages[0]` differs from `navigator.language`',
     falsePositives: 'language extensions',
-    fires: inBrowser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
+    fires: ifBrowser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
   },
   product_sub_mismatch: {
     name: 'Build constant contradicts the engine',
     looksAt: "`navigator.productSub` is not the engine's constant",
     falsePositives: 'device emulation in developer tools',
-    fires: inBrowser(productSubDiffers),
+    fires: ifBrowser(productSubDiffers),
   },
   phone_without_touch: {
     name: 'Phone without touch',
     looksAt: 'the user agent is a phone, but there are no touch points and no coarse pointer',
     falsePositives: 'phones in desktop docks, device emulation in developer tools',
-    fires: inBrowser(phoneWithoutTouch),
+    fires: ifBrowser(phoneWithoutTouch),
   },
   phone_with_desktop_graphics: {
     name: 'Phone with desktop graphics',
@@ -207,27 +206,27 @@ export const consistencySignals = signals({
       'the user agent is a phone or tablet, but the graphics are SwiftShader or a desktop graphics card',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
     // A replaced user agent has its own signal.
-    fires: inBrowser((s, facts) => !replacesUserAgent(s) && hasDesktopGraphics(s, facts)),
+    fires: ifBrowser((s, facts) => !replacesUserAgent(s) && isPhoneWithDesktopGraphics(s, facts)),
   },
   phone_on_desktop_system: {
     name: 'Phone on a desktop system',
     looksAt:
       'the user agent is a phone or tablet, but page, worker or frame report a desktop platform',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-    fires: inBrowser(runsOnDesktop),
+    fires: ifBrowser(isPhoneOnPc),
   },
   phone_without_bars: {
     name: 'Phone page without browser bars',
     looksAt: 'on a phone, the page fills the whole screen, with no browser or system bar',
     falsePositives: 'installed web apps, full screen',
-    fires: inBrowser(hasNoBars),
+    fires: ifBrowser(hasNoBars),
   },
   timezone_contradiction: {
     name: 'Contradictory time zone',
     looksAt: 'the time zone of `Intl` contradicts the offsets of `Date`',
     falsePositives: 'time zone extensions, outdated zone data',
     details: () => 'Intl and Date have different zones',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
+    fires: ifBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
   },
 })
 
@@ -265,43 +264,43 @@ function headerDiffers({ navigator }: Snapshot, { headerUserAgent }: Facts): boo
   )
 }
 
-// Returns true if worker, frame and engine confirm the page, as behind a proxy that rewrites only headers.
-function agreesWithin({ navigator, worker, iframe }: Snapshot, { answers }: Facts): boolean {
+// Returns true if worker, frame and engine agree with the page, as behind a proxy that rewrites only headers.
+function realmsConfirmPage({ navigator, worker, iframe }: Snapshot, { answers }: Facts): boolean {
   const isSame = [worker, iframe].every(({ user_agent }) => user_agent === navigator.user_agent)
   return isSame && /^(as_claimed|unrecorded)$/.test(answers.engine)
 }
 
-export const headerSignals = signals({
+export const headerSignals = defineSignals({
   user_agent_header_mismatch: {
     name: 'Request and page name different browsers',
     looksAt:
       'the User-Agent header differs from `navigator.userAgent`, and worker, frame or engine do not confirm the page',
     falsePositives: 'user agent switchers that change only one of them',
-    fires: inBrowser((s, facts) => headerDiffers(s, facts) && !agreesWithin(s, facts)),
+    fires: ifBrowser((s, facts) => headerDiffers(s, facts) && !realmsConfirmPage(s, facts)),
   },
   user_agent_rewritten_on_the_way: {
     name: 'User agent rewritten in transit',
     looksAt:
       'the User-Agent header differs from `navigator.userAgent`, while worker, frame and engine confirm the page',
     falsePositives: 'no risk: office and carrier proxies rewrite or shorten the header',
-    fires: inBrowser((s, facts) => headerDiffers(s, facts) && agreesWithin(s, facts)),
+    fires: ifBrowser((s, facts) => headerDiffers(s, facts) && realmsConfirmPage(s, facts)),
   },
   client_hints_mismatch: {
     name: 'Client hints contradict the user agent',
     looksAt: 'Sec-CH-UA-Platform or Sec-CH-UA-Mobile contradicts the user agent string',
     falsePositives: 'desktop-site mode on Android',
-    fires: inBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
+    fires: ifBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
   },
   accept_language_mismatch: {
     name: 'Request language contradicts the page',
     looksAt: 'the first language of Accept-Language is not in `navigator.languages`',
     falsePositives: 'privacy settings, proxies that rewrite headers',
-    fires: inBrowser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
+    fires: ifBrowser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
   },
   sparse_request_headers: {
     name: 'Common request headers missing',
     looksAt: 'the request that opened the document has neither Accept-Language nor Accept-Encoding',
     falsePositives: 'corporate proxies',
-    fires: inBrowser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
+    fires: ifBrowser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
   },
 })

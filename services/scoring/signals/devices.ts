@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { readAgent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
-import { type Details, inBrowser, signals } from './signal.ts'
+import { defineSignals, ifBrowser, type SignalText } from './signal.ts'
 import { replacesUserAgent } from './tamper.ts'
 
 // Portrait sizes in points by scale, including Display Zoom. Source up to the iPhone 15:
@@ -22,13 +22,13 @@ function appleDevice({ agent, userAgent }: Facts): keyof typeof platforms | null
 // Fonts of Windows and Linux, which iOS lacks.
 const foreignFonts =
   /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
-const [unchecked, impossible] = [/(?:)/, /(?!)/]
+const [anyValue, noValue] = [/(?:)/, /(?!)/]
 // Macs can have any external screen.
-const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: unchecked }
+const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: anyValue }
 
 /**
- * Returns the members with values that no Apple device has. Missing values are ignored, because lockdown mode disables
- * some. For the interfaces that WebKit lacks see MDN's browser compatibility data.
+ * Returns the members with values that the claimed Apple device can't have. Ignores missing values, because lockdown
+ * mode disables some interfaces, and WebKit lacks others (see MDN's browser compatibility data).
  */
 function appleContradictions(s: Snapshot, facts: Facts): string[] {
   const device = appleDevice(facts)
@@ -36,20 +36,20 @@ function appleContradictions(s: Snapshot, facts: Facts): string[] {
   const { navigator: n, environment: e, webgl, fonts } = s
   const isMac = device === 'Mac'
   // Safari on Macs has masked the renderer since version 14.
-  const graphics = isMac && !(Number(facts.agent.major) >= 15) ? unchecked : /^Apple /
+  const graphics = isMac && !(Number(facts.agent.major) >= 15) ? anyValue : /^Apple /
   const font = isMac ? undefined : fonts.detected.find((name) => foreignFonts.test(name))
   const members: [name: string, value: string | number | null | undefined, possible: RegExp][] = [
     ['engine.name', s.engine.name, /^JavaScriptCore$/],
     ['navigator.vendor', n.vendor, /^Apple Computer, Inc\.$/],
     ['navigator.platform', n.platform, platforms[device]],
     ['navigator.max_touch_points', n.max_touch_points, isMac ? /^[05]$/ : /^5$/],
-    ['navigator.hardware_concurrency', n.hardware_concurrency, isMac ? unchecked : /^[1-8]$/],
-    ['navigator.device_memory', n.device_memory, impossible],
-    ['navigator.connection_rtt', n.connection_rtt, impossible],
-    ['navigator.brands', n.brands[0]?.brand, impossible],
+    ['navigator.hardware_concurrency', n.hardware_concurrency, isMac ? anyValue : /^[1-8]$/],
+    ['navigator.device_memory', n.device_memory, noValue],
+    ['navigator.connection_rtt', n.connection_rtt, noValue],
+    ['navigator.brands', n.brands[0]?.brand, noValue],
     ['webgl.renderer', webgl.renderer, graphics],
-    ['environment.pixel_ratio', e.pixel_ratio, facts.agent.webView ? unchecked : scales[device]],
-    ['fonts.detected', font, impossible],
+    ['environment.pixel_ratio', e.pixel_ratio, facts.agent.webView ? anyValue : scales[device]],
+    ['fonts.detected', font, noValue],
   ]
   return members.flatMap(([name, value, possible]) =>
     (value ?? null) === null || possible.test(String(value)) ? [] : [name],
@@ -64,15 +64,15 @@ function hasUnknownScreen({ environment: e }: Snapshot, facts: Facts): boolean {
 }
 
 // Desktop fonts that Android lacks, and for which it has no alias.
-const computerFonts =
+const desktopFonts =
   /^(Bahnschrift|Calibri|Cambria Math|Cantarell|Consolas|DejaVu Sans|Gadugi|Helvetica Neue|Liberation Sans|Lucida Grande|Menlo|Segoe UI|Ubuntu)$/
 
-/** Returns desktop traits of Chromium on a claimed Android device. */
-export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[] {
+/** Returns the desktop traits that Chromium shows on a claimed Android device. */
+export function desktopTraitsOf(s: Snapshot, { agent, withheld }: Facts): string[] {
   if (agent.system !== 'android' || agent.engine !== 'blink') return []
   const { navigator: n, environment: e, fonts, tamper } = s
   const shape = (e.screen_width ?? 0) <= (e.screen_height ?? 0) ? 'portrait' : 'landscape'
-  const font = fonts.detected.find((name) => computerFonts.test(name))
+  const font = fonts.detected.find((name) => desktopFonts.test(name))
   const parts: [part: string, isThere: boolean][] = [
     ['PDF plugins', n.plugins.length > 0],
     // Chromium on Android reports at most 8.
@@ -102,32 +102,32 @@ function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   return `${source} say ${engine} on ${system}`
 }
 
-const inSnapshot = (text: (s: Snapshot, facts: Facts) => string | null): Details => {
+const inSnapshot = (text: (s: Snapshot, facts: Facts) => string | null): SignalText => {
   return (facts) => facts.snapshot && text(facts.snapshot, facts)
 }
 
-export const deviceSignals = signals({
+export const deviceSignals = defineSignals({
   apple_device_contradicted: {
     name: 'Impossible values for an Apple device',
     looksAt:
       'a claimed iPhone, iPad or Mac with Safari has an impossible engine, vendor, platform, number of touch points or processors, graphics, pixel ratio or font, or an interface that only Chromium has',
     falsePositives: 'user agent switchers, device emulation in developer tools',
     details: inSnapshot((s, facts) => appleContradictions(s, facts).slice(0, 3).join(', ')),
-    fires: inBrowser((s, facts) => appleContradictions(s, facts).length > 0),
+    fires: ifBrowser((s, facts) => appleContradictions(s, facts).length > 0),
   },
   apple_screen_unknown: {
     name: 'Unknown iPhone screen size',
     looksAt: 'the size and pixel ratio of the screen of a claimed iPhone match no iPhone',
     falsePositives: 'iPhones newer than the table, iPhone apps on other devices',
-    fires: inBrowser(hasUnknownScreen),
+    fires: ifBrowser(hasUnknownScreen),
   },
   phone_with_computer_parts: {
     name: 'Phone with desktop traits',
     looksAt:
       'Chromium that claims Android has two or more of: PDF plugins, more than 8 GB of memory, a desktop font, no graphics, replaced values in frames or workers, an orientation that contradicts the screen',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-    details: inSnapshot((s, facts) => computerParts(s, facts).join(', ')),
-    fires: inBrowser((s, facts) => !replacesUserAgent(s) && computerParts(s, facts).length >= 2),
+    details: inSnapshot((s, facts) => desktopTraitsOf(s, facts).join(', ')),
+    fires: ifBrowser((s, facts) => !replacesUserAgent(s) && desktopTraitsOf(s, facts).length >= 2),
   },
   user_agent_replaced: {
     name: 'User agent replaced by a script',
@@ -135,6 +135,6 @@ export const deviceSignals = signals({
       '`navigator.userAgent`, `appVersion` or `platform` was replaced, and headers or workers name another browser',
     falsePositives: 'user agent switchers',
     details: inSnapshot(replacedUserAgent),
-    fires: inBrowser((s, facts) => replacedUserAgent(s, facts) !== null),
+    fires: ifBrowser((s, facts) => replacedUserAgent(s, facts) !== null),
   },
 })

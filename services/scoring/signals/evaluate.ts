@@ -20,7 +20,7 @@ export interface Evaluation {
   score: Score
 }
 
-/** Evaluates a session by itself. Signals about other sessions fire only if `input` has their counts. */
+/** Evaluates a session. Signals that depend on other sessions fire only if `input` has the counts. */
 export function evaluate(input: FactsInput, model: ScoringModel = standardModel): Evaluation {
   const facts = readFacts(input)
   return evaluationOf(
@@ -30,19 +30,21 @@ export function evaluate(input: FactsInput, model: ScoringModel = standardModel)
   )
 }
 
-/** Adds what other sessions show to an evaluation. Only signals that look at other sessions are evaluated again. */
+/** Adds the counts of other sessions, and re-evaluates only the signals that depend on these. */
 export function withHistory(
   evaluation: Evaluation,
-  history: Pick<Facts, 'visitorSessions' | 'repeats' | 'near'> & { isCopied?: boolean | undefined },
+  history: Pick<Facts, 'visitorSessions' | 'repeats' | 'near'> & {
+    hasCopiedId?: boolean | undefined
+  },
 ): Evaluation {
   const network = withVisitorCount(evaluation.facts.network, history.repeats)
-  const isCopied = evaluation.facts.isCopied || history.isCopied === true
-  const facts = { ...evaluation.facts, ...history, network, isCopied }
-  const before = new Set(evaluation.fired.map(({ slug }) => slug))
+  const hasCopiedId = evaluation.facts.hasCopiedId || history.hasCopiedId === true
+  const facts = { ...evaluation.facts, ...history, network, hasCopiedId }
+  const previous = new Set(evaluation.fired.map(({ slug }) => slug))
   const fires = (signal: Signal) =>
-    signal.looksBack ? signal.fires(facts) : before.has(signal.slug)
+    signal.usesHistory ? signal.fires(facts) : previous.has(signal.slug)
   const signals = signalCatalogue.filter(fires)
-  const isSame = signals.length === before.size && signals.every(({ slug }) => before.has(slug))
+  const isSame = signals.length === previous.size && signals.every(({ slug }) => previous.has(slug))
   return isSame ? { ...evaluation, facts } : evaluationOf(facts, signals, evaluation.model)
 }
 

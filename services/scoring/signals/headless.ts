@@ -1,16 +1,16 @@
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { readAgent } from '../session/agent.ts'
 import { type Facts, userAgentsOf } from '../session/facts.ts'
-import { inBrowser, signals } from './signal.ts'
+import { defineSignals, ifBrowser } from './signal.ts'
 
 export const headless = /headless|SlimerJS|PhantomJS/i
 export const httpClient =
   /^(curl|Wget|python-requests|python-urllib|Python|aiohttp|httpx|Go-http-client|node|node-fetch|undici|axios|got|Java|okhttp|Apache-HttpClient|libwww-perl|PostmanRuntime|Ruby|Scrapy|reqwest|insomnia)\b/i
 
 // `appVersion` lacks the leading `Mozilla/`, so isbot takes that of every real browser for a bot.
-function onBotList(facts: Facts): boolean {
+function isOnBotList(facts: Facts): boolean {
   const appVersion = facts.snapshot?.navigator.app_version
-  return userAgentsOf(facts).some((text) => text !== appVersion && readAgent(text).listed)
+  return userAgentsOf(facts).some((text) => text !== appVersion && readAgent(text).isOnBotList)
 }
 
 function brandNames({ snapshot, document }: Facts): string[] {
@@ -18,11 +18,11 @@ function brandNames({ snapshot, document }: Facts): string[] {
   return [...inPage, document?.client_hints['sec-ch-ua'] ?? '']
 }
 
-function saysHeadless(facts: Facts): boolean {
+function namesHeadless(facts: Facts): boolean {
   return [...userAgentsOf(facts), ...brandNames(facts)].some((text) => headless.test(text))
 }
 
-const desktopChromium = ({ agent }: Facts) =>
+const isDesktopBlink = ({ agent }: Facts) =>
   agent.engine === 'blink' && agent.formFactor === 'desktop' && !agent.webView
 
 function hasDefaultScreen({ navigator, environment }: Snapshot): boolean {
@@ -40,12 +40,12 @@ function hasDefaultViewport({ environment: e }: Snapshot): boolean {
   return (
     defaultViewports.includes(`${e.inner_width}x${e.inner_height}`) &&
     (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height) &&
-    !fillsZoomed(e)
+    !fillsScreenZoomed(e)
   )
 }
 
-// Full screen with zoom, as on a TV.
-function fillsZoomed({ pixel_ratio: ratio, ...e }: Snapshot['environment']): boolean {
+// True for a zoomed page in full screen, as on a TV.
+function fillsScreenZoomed({ pixel_ratio: ratio, ...e }: Snapshot['environment']): boolean {
   const fills = (page: number | null, screen: number | null) =>
     Math.abs((page ?? 0) * (ratio ?? 1) - (screen ?? 0)) <= 2
   return (
@@ -66,12 +66,12 @@ function hasNoHints({ navigator: n }: Snapshot): boolean {
   return n.brands.length > 0 && n.ua_data_architecture === '' && n.ua_full_version === null
 }
 
-export const headlessSignals = signals({
+export const headlessSignals = defineSignals({
   headless_user_agent: {
     name: 'Headless user agent',
     looksAt: 'a user agent string or client-hint brand has `Headless`, `SlimerJS` or `PhantomJS`',
     falsePositives: 'none',
-    fires: saysHeadless,
+    fires: namesHeadless,
   },
   http_client_user_agent: {
     name: 'HTTP library instead of a browser',
@@ -84,15 +84,15 @@ export const headlessSignals = signals({
     name: 'User agent on a bot list',
     looksAt: 'the user agent matches the isbot list',
     falsePositives: 'in-app browsers that the list mistakes for crawlers',
-    fires: (facts) => facts.platform === 'web' && !facts.agent.webView && onBotList(facts),
+    fires: (facts) => facts.platform === 'web' && !facts.agent.webView && isOnBotList(facts),
   },
   chrome_object_missing: {
     name: 'Chrome without window.chrome',
     looksAt: 'desktop Chromium has no `window.chrome`',
     falsePositives: 'rare embedded Chromium shells',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, facts) =>
-        desktopChromium(facts) &&
+        isDesktopBlink(facts) &&
         s.environment.has_chrome_object === false &&
         s.automation.electron !== true,
     ),
@@ -102,7 +102,7 @@ export const headlessSignals = signals({
     looksAt:
       'in Chromium, `Notification.permission` is denied, but the permissions API says prompt',
     falsePositives: 'a few Chromium forks',
-    fires: inBrowser(
+    fires: ifBrowser(
       ({ environment: e }, { agent }) =>
         agent.engine === 'blink' &&
         e.notification_permission === 'denied' &&
@@ -113,13 +113,13 @@ export const headlessSignals = signals({
     name: 'No language',
     looksAt: '`navigator.language` is the empty string',
     falsePositives: 'none; an unreported language does not count',
-    fires: inBrowser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
+    fires: ifBrowser((s) => s.navigator.language === '' && s.navigator.languages.length === 0),
   },
   window_without_size: {
     name: 'Focused window without a size',
     looksAt: 'on a desktop, outer width and height are 0 although the document has focus',
     falsePositives: 'none; background tabs have no focus',
-    fires: inBrowser(
+    fires: ifBrowser(
       ({ environment: e }, { agent }) =>
         agent.formFactor === 'desktop' &&
         e.has_focus === true &&
@@ -131,27 +131,27 @@ export const headlessSignals = signals({
     name: 'Default headless screen',
     looksAt: 'the screen is 800x600',
     falsePositives: 'remote desktops and very old machines',
-    fires: inBrowser(hasDefaultScreen),
+    fires: ifBrowser(hasDefaultScreen),
   },
   default_viewport: {
     name: 'Default automation viewport',
     looksAt: 'on a desktop, the page is 800x600 or 1280x720 in a window of another size',
     falsePositives: 'windows of that size, device emulation in developer tools',
-    fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
+    fires: ifBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
   },
   screen_smaller_than_window: {
     name: 'Emulated screen',
     looksAt: 'on a desktop, the page is as large as the screen, but the window is larger',
     falsePositives: 'device emulation in developer tools',
-    fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
+    fires: ifBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
   },
   no_pointing_device: {
     name: 'Desktop without a pointing device',
     looksAt: 'desktop Chromium has no mouse, touchpad, pen or touch screen',
     falsePositives: 'computers with only a keyboard, remote desktops',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, facts) =>
-        desktopChromium(facts) && !facts.agent.embedded && s.environment.pointing_device === false,
+        isDesktopBlink(facts) && !facts.agent.embedded && s.environment.pointing_device === false,
     ),
   },
   user_agent_overridden: {
@@ -159,28 +159,28 @@ export const headlessSignals = signals({
     looksAt:
       'desktop Chromium has brands, but no architecture and no full version, as after a user agent override',
     falsePositives: 'a user agent set in developer tools or on the command line',
-    fires: inBrowser((s, facts) => desktopChromium(facts) && hasNoHints(s)),
+    fires: ifBrowser((s, facts) => isDesktopBlink(facts) && hasNoHints(s)),
   },
 })
 
 /** Names of software renderers. */
-export const softwareGraphics =
+export const softwareGpus =
   /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
 const memorySizes = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]
 
 export function isSoftwareRendered({ snapshot }: Facts): boolean {
   return (
     snapshot !== null &&
-    softwareGraphics.test(`${snapshot.webgl.vendor ?? ''} ${snapshot.webgl.renderer ?? ''}`)
+    softwareGpus.test(`${snapshot.webgl.vendor ?? ''} ${snapshot.webgl.renderer ?? ''}`)
   )
 }
 
 function bareMachineTraits({ snapshot, agent }: Facts): number {
   if (!snapshot) return 0
   const { navigator, fonts, media, audio } = snapshot
-  const chromium = agent.engine === 'blink' && agent.formFactor === 'desktop'
+  const isDesktop = agent.engine === 'blink' && agent.formFactor === 'desktop'
   return [
-    chromium && navigator.pdf_viewer_enabled !== null && navigator.plugins.length === 0,
+    isDesktop && navigator.pdf_viewer_enabled !== null && navigator.plugins.length === 0,
     fonts.detected_count !== null && fonts.detected_count < 4,
     media.device_count === 0,
     audio.voice_count === 0,
@@ -189,9 +189,9 @@ function bareMachineTraits({ snapshot, agent }: Facts): number {
 
 /**
  * Signals of unattended machines. Together they can't reach `bot`, because thin clients and virtual desktops look
- * alike.
+ * the same.
  */
-export const machineSignals = signals({
+export const machineSignals = defineSignals({
   software_rendered_graphics_path: {
     name: 'Software-rendered graphics',
     looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software renderer',
@@ -202,7 +202,7 @@ export const machineSignals = signals({
     name: 'Clock set to UTC',
     looksAt: 'the time zone is UTC',
     falsePositives: 'people in UTC, servers used as desktops',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s, { privacyTool }) =>
         !privacyTool && /^(UTC|Etc\/UTC|Etc\/GMT|GMT|Etc\/UCT)$/.test(s.environment.timezone ?? ''),
     ),
@@ -212,19 +212,19 @@ export const machineSignals = signals({
     looksAt:
       'at least two of: no plugins in desktop Chromium, almost no fonts, no media devices, no voices',
     falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
-    fires: inBrowser((_, facts) => !facts.privacyTool && bareMachineTraits(facts) >= 2),
+    fires: ifBrowser((_, facts) => !facts.privacyTool && bareMachineTraits(facts) >= 2),
   },
   very_many_cores: {
     name: 'Very many processor cores',
     looksAt: 'more than 64 logical processors',
     falsePositives: 'large workstations',
-    fires: inBrowser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
+    fires: ifBrowser((s) => (s.navigator.hardware_concurrency ?? 0) > 64),
   },
   impossible_device_memory: {
     name: 'Impossible amount of memory',
     looksAt: '`navigator.deviceMemory` is not one of the rounded values that browsers report',
     falsePositives: 'none',
-    fires: inBrowser(
+    fires: ifBrowser(
       (s) => s.navigator.device_memory !== null && !memorySizes.includes(s.navigator.device_memory),
     ),
   },

@@ -1,9 +1,9 @@
 import { agentOfUserAgent } from '../../../infra/agents/catalogue.ts'
 import { type Facts, userAgentsOf } from '../session/facts.ts'
-import { signals } from './signal.ts'
+import { defineSignals } from './signal.ts'
 
-/** Signals about programs that declare themselves, and about verifying that. */
-export const agentSignals = signals({
+/** Signals about programs that declare themselves, and whether the claim was verified. */
+export const agentSignals = defineSignals({
   verified_agent: {
     name: 'Verified agent',
     looksAt:
@@ -42,7 +42,7 @@ const isCloned = invalidBy('counter')
 const isDistrusted = invalidBy('device')
 
 /** Signals about app attestations by Apple and Google. One of them fires unless the attestation is valid. */
-export const attestationSignals = signals({
+export const attestationSignals = defineSignals({
   app_unattested: {
     name: 'App not attested',
     looksAt: 'neither Apple nor Google attests the app, so a script may have invented the session',

@@ -1,19 +1,22 @@
 import { hash } from 'node:crypto'
-import { inputProfileOf, serializeInputProfile } from '../../../projections/repeats/near.ts'
-import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
+import {
+  inputProfileOf,
+  serializeInputProfile,
+} from '../../../projections/repeats/input-profile.ts'
+import type { NearRepeats } from '../../../projections/repeats/near-repeats.ts'
 import type { Repeats, SessionScored } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 import { hasNaturalInput } from './behavior.ts'
-import { type Definition, type Details, signals } from './signal.ts'
+import { defineSignals, type Fires, type SignalText } from './signal.ts'
 
-export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
+export type RepeatHashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
 /**
- * Returns the hashes that sessions are compared by. Each is a hash of all values, then a dot, then what is compared if
- * the hashes differ.
+ * Returns the hashes that sessions are compared by. Each is a hash of all values, then a dot, then the values for the
+ * comparison of sessions with different hashes.
  */
-export function hashesOf({ snapshot, behavior }: Facts): Hashes {
+export function hashesOf({ snapshot, behavior }: Facts): RepeatHashes {
   return {
     snapshot_hash:
       snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
@@ -21,7 +24,7 @@ export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   }
 }
 
-// Input that others may have by chance gets no hash and no digests. It is compared only within bursts of an address.
+// Input that others may have by chance gets no hash and no digests: it is compared only within bursts from one address.
 function inputHash(behavior: Behavior, snapshot: Snapshot | null): string | null {
   const profile = inputProfileOf(behavior)
   if (!isUnique(behavior, snapshot)) return profile && `.....${profile.numbers}`
@@ -50,8 +53,8 @@ const appMembers = [
   ...(['simulator_or_emulator', 'code_signing_invalid'] as const),
 ]
 
-// Leaves out what changes between two visits of one browser: window, zoom, permissions, voices that load late, and
-// answers to a document's questions.
+// Leaves out values that change between two visits of one browser: window, zoom, permissions, voices that load late,
+// and answers to a document's questions.
 function machineOf({
   navigator: n,
   environment: e,
@@ -80,7 +83,7 @@ function machineOf({
 const appOf = (native: NonNullable<Snapshot['native']>) =>
   Object.fromEntries(appMembers.map((name) => [name, native[name]]))
 
-// Members that a replay can't change without wrong answers: graphics, canvas, audio and fonts.
+// Members that a replay can't change without failing the challenge: graphics, canvas, audio and fonts.
 const coreOf = ({ canvas, audio, webgl, fonts }: Snapshot): object => [
   [canvas.geometry_hash, canvas.text_hash, audio.hash],
   [webgl.renderer, webgl.parameters_hash, fonts.metrics_hash],
@@ -98,7 +101,7 @@ function isUnique({ mouse, keyboard, touch }: Behavior, snapshot: Snapshot | nul
   return timed.reduce((sum, { events }) => sum + events, 0) >= minEvents
 }
 
-const repeated = (test: (repeats: Repeats) => boolean): Definition['fires'] => {
+const ifCounted = (test: (repeats: Repeats) => boolean): Fires => {
   return ({ repeats }) => repeats !== null && test(repeats)
 }
 
@@ -107,14 +110,14 @@ const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.da
 // A session every five seconds: more than a school class with identical machines that are matched to one visitor.
 const hasTooManySessions = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
 
-const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definition['fires'] => {
+const ifNear = (test: (near: NearRepeats, repeats: Repeats) => boolean): Fires => {
   return ({ near, repeats }) => near !== null && repeats !== null && test(near, repeats)
 }
 
-const withCounts = (text: (near: NearRepeats, repeats: Repeats) => string): Details => {
+const countDetails = (text: (near: NearRepeats, repeats: Repeats) => string): SignalText => {
   return ({ near, repeats }) => near && repeats && text(near, repeats)
 }
-const equalSessions = withCounts(
+const equalSessions = countDetails(
   (_, { behavior_sessions }) => `${behavior_sessions.day} sessions within a day`,
 )
 
@@ -127,7 +130,7 @@ const isBurst = ({ in_minute, in_seconds }: NearRepeats) =>
   in_minute >= burstSize || in_seconds >= 6
 
 const manyVisitors = 10
-// Some input is nearly the same, or a third of the visitors has the same pace.
+// True if some input is nearly the same, or a third of the visitors have the same pace.
 const repeatsInput = (near: NearRepeats, { address_visitors }: Repeats) =>
   near.at_address >= 3 ||
   (isBurst(near) && near.copies > 0) ||
@@ -147,7 +150,7 @@ const areMostlyNewVisitors = ({
 const hasUniqueInput = (facts: Facts, { sessions, copies }: NearRepeats) =>
   sessions > 0 && copies === 0 && hasNaturalInput(facts)
 
-// A stored id proves that the visitor came before the last hour, and it isn't one that a program keeps resending.
+// True if a stored id proves that the visitor came before the last hour, unless a program keeps resending that id.
 const hasReturned = ({ visitorSessions }: Facts, { visitor_sessions }: Repeats) =>
   visitorSessions > visitor_sessions.hour && visitor_sessions.five_minutes < burstSize
 
@@ -155,21 +158,21 @@ const hasReturned = ({ visitorSessions }: Facts, { visitor_sessions }: Repeats) 
  * Signals that compare a session with others of its organization and environment. Identical machines and shared
  * addresses are no risk: device fleets are identical, and carriers, schools and offices share addresses.
  */
-export const repeatSignals = signals({
+export const repeatSignals = defineSignals({
   replayed_behavior: {
     name: 'Input replayed from another session',
     looksAt:
       'the summary of at least 20 timed input events equals that of another session within a day',
     falsePositives: 'a body that was resent in a new session after its response was lost',
     details: equalSessions,
-    fires: repeated(replaysBehavior),
+    fires: ifCounted(replaysBehavior),
   },
   replayed_session: {
     name: 'Whole session replayed',
     looksAt: 'input and device data both equal those of another session within a day',
     falsePositives: 'as for `replayed_behavior`',
     details: equalSessions,
-    fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
+    fires: ifCounted((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
   },
   nearly_replayed_behavior: {
     name: 'Input nearly identical to another session',
@@ -177,45 +180,45 @@ export const repeatSignals = signals({
       'each number in the input summary is within a few percent of that of another session within a day',
     falsePositives:
       'as for `replayed_behavior`; by chance, less than one in a hundred million pairs of people',
-    details: withCounts((near) => `${near.sessions} sessions within a day`),
-    fires: nearly(replaysNearly),
+    details: countDetails((near) => `${near.sessions} sessions within a day`),
+    fires: ifNear(replaysNearly),
   },
   nearly_replayed_session: {
     name: 'Session nearly identical to another',
     looksAt: '`nearly_replayed_behavior`, with equal graphics, canvas, audio and fonts',
     falsePositives: 'as for `nearly_replayed_behavior`',
-    details: withCounts((near) => `${near.on_machine} sessions within a day`),
-    fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
+    details: countDetails((near) => `${near.on_machine} sessions within a day`),
+    fires: ifNear((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
   },
   replayed_snapshot: {
     name: 'Identical device data',
     looksAt: 'another session within a day reported identical device data',
     falsePositives:
       'no risk: returning visitors, phones of one model and device fleets are identical',
-    fires: repeated(replaysSnapshot),
+    fires: ifCounted(replaysSnapshot),
   },
   velocity_visitor: {
     name: 'Too many sessions for one visitor',
     looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
     falsePositives:
       'test machines; identical computers that start at once and are matched to one visitor',
-    details: withCounts(
+    details: countDetails(
       (_, { visitor_sessions }) => `${visitor_sessions.five_minutes} sessions within five minutes`,
     ),
-    fires: repeated(hasTooManySessions),
+    fires: ifCounted(hasTooManySessions),
   },
   mass_produced_visitors: {
     name: 'New visitors with identical input from one address',
     looksAt:
       'at least 10 visitors came from one address within a day, this one is new, and their input repeats: three sessions are nearly identical, a burst contains a copy, or at least eight visitors and a third of all have the same pace. Identical devices do not count',
     falsePositives: 'automated tests of a site from one office',
-    details: withCounts(
+    details: countDetails(
       ({ at_address, pace_visitors }, { address_visitors }) =>
         `${address_visitors.day} visitors within a day, ${at_address} sessions with nearly identical input, ${pace_visitors} visitors with the same pace`,
     ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
-      nearly(
+      ifNear(
         (near, repeats) =>
           repeats.address_visitors.day >= manyVisitors && repeatsInput(near, repeats),
       )(facts),
@@ -225,13 +228,13 @@ export const repeatSignals = signals({
     looksAt:
       'at least 20 visitors with few repeat sessions came from one address within an hour, this one is new, and the gaps between sessions deviate by less than a quarter of their mean',
     falsePositives: 'identical computers that a program starts one after another',
-    details: withCounts(
+    details: countDetails(
       ({ gap_seconds, gap_deviation }, { address_sessions }) =>
         `${address_sessions.hour} sessions within an hour, one every ${gap_seconds} s ± ${gap_deviation}%`,
     ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
-      nearly((near, repeats) => areMostlyNewVisitors(repeats) && isSteady(near))(facts),
+      ifNear((near, repeats) => areMostlyNewVisitors(repeats) && isSteady(near))(facts),
   },
   mass_run: {
     name: 'Burst of sessions from one address',
@@ -239,8 +242,8 @@ export const repeatSignals = signals({
       'ten sessions within a minute, or six within 15 seconds, came from one address; this one has no natural input, or a copy of other input from there, and its visitor was not seen more than an hour ago',
     falsePositives: 'people behind a shared address before they use pointer, keyboard or touch',
     fires: (facts) =>
-      facts.answers.engineBy !== 'simulated' &&
-      nearly(
+      facts.answers.judgedBy !== 'simulated' &&
+      ifNear(
         (near, repeats) =>
           isBurst(near) && !hasUniqueInput(facts, near) && !hasReturned(facts, repeats),
       )(facts),
@@ -249,27 +252,27 @@ export const repeatSignals = signals({
     name: 'Many users on one visitor',
     looksAt: "the visitor's sessions within a day have at least 10 client user ids",
     falsePositives: 'kiosks, library computers, support staff, test machines',
-    fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
+    fires: ifCounted(({ visitor_users }) => visitor_users.day >= 10),
   },
   visitor_many_addresses: {
     name: 'Visitor with many addresses',
     looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
     falsePositives: 'carriers and relays that change the address for each connection',
-    fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
+    fires: ifCounted(({ visitor_addresses }) => visitor_addresses.hour >= 10),
   },
   velocity_address: {
     name: 'High traffic from IP',
     looksAt: 'at least 100 sessions within 5 minutes came from the address',
     falsePositives: 'no risk: carriers, schools and offices share addresses',
-    fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
+    fires: ifCounted(({ address_sessions }) => address_sessions.five_minutes >= 100),
   },
   user_many_visitors: {
     name: 'User with many visitors',
     looksAt: 'sessions of at least 8 visitors within a day have the same client user id',
     falsePositives: 'no risk: shared accounts, and browsers that clear their storage',
-    fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
+    fires: ifCounted(({ user_visitors }) => user_visitors.day >= 8),
   },
-}).map((signal) => ({ ...signal, looksBack: true as const }))
+}).map((signal) => ({ ...signal, usesHistory: true as const }))
 
 const massProduced: readonly string[] = [
   'replayed_behavior',
@@ -286,6 +289,6 @@ const massProduced: readonly string[] = [
 export const showsMassProduction = ({ slug }: { slug: string }): boolean =>
   massProduced.includes(slug)
 
-/** Returns true if any such signal fires. */
+/** Returns true if any signal of mass production fires. */
 export const isMassProduced = (facts: Facts): boolean =>
   repeatSignals.some((signal) => showsMassProduction(signal) && signal.fires(facts))

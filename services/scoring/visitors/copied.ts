@@ -1,7 +1,7 @@
 import type { VisitorLink } from '../../../schemas/events.ts'
 import type { ClientIds } from './keys.ts'
-import { compareProfiles } from './likeness.ts'
 import type { ComponentName, Profile } from './profile.ts'
+import { compareProfiles } from './similarity.ts'
 
 const platformTraits: ComponentName[] = ['system', 'platform']
 const machineTraits: ComponentName[] = [
@@ -13,8 +13,8 @@ const machineTraits: ComponentName[] = [
 ]
 
 /**
- * Returns true if the profiles can't be one device: the system differs, and graphics, canvas, audio and fonts all do. A
- * user agent switcher, or a desktop site on a phone, leaves those unchanged.
+ * Returns true if the profiles can't be of one device: system, graphics, canvas, audio and fonts all differ. User agent
+ * switchers and desktop-site mode change only the system.
  */
 export function isDifferentDevice(first: Profile | null, second: Profile | null): boolean {
   if (!first || !second) return false
@@ -28,7 +28,7 @@ export function isDifferentDevice(first: Profile | null, second: Profile | null)
   )
 }
 
-/** Removes the continuity ids of a client that presents a copied one, so that no visitor is found by them. */
+/** Removes the continuity ids of a client that presents a copied id, so that they identify no visitor. */
 export const withoutContinuityIds = (ids: ClientIds): ClientIds => ({
   ...ids,
   presented: [],
@@ -37,7 +37,7 @@ export const withoutContinuityIds = (ids: ClientIds): ClientIds => ({
 
 const maxGuessConfidence = 50
 
-/** Lowers the link to a guess, for a session that presents an id or token of another device. */
+/** Downgrades the link to a guess, for a session that presents another device's id or token. */
 export function asGuess(link: VisitorLink): VisitorLink {
   return {
     ...link,

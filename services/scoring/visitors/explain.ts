@@ -1,13 +1,12 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { type Commonness, createCommonness } from './commonness.ts'
+import { type ComponentCounts, createComponentCounter } from './component-counts.ts'
 import {
   type EarlierVisitors,
   findEarlierVisitors,
   findLinkFacts,
   type LinkFacts,
-} from './earlier.ts'
-import { compareProfiles } from './likeness.ts'
+} from './earlier-visitors.ts'
 import {
   bitsNeeded,
   type Candidate,
@@ -18,10 +17,11 @@ import {
   rankCandidates,
 } from './match.ts'
 import type { ComponentName, Profile } from './profile.ts'
+import { compareProfiles } from './similarity.ts'
 
 type DecidedBy = 'kept_id' | 'install_id' | 'look' | 'correction' | 'doubt' | 'nobody_before'
 
-// `corrected` and `known_since`: would be chosen with today's data.
+// `corrected` and `known_since`: today's data would choose the candidate.
 type LossReason =
   | Doubt
   | 'kept_id_decides'
@@ -38,14 +38,14 @@ interface ExplainedComponent {
 
 interface ExplainedCandidate {
   visitor_id: string
-  /** null = infinite, or no match key in common. */
+  /** Evidence; null = infinite, or no match key in common. */
   bits: number | null
   same_network: boolean | null
   /** null = the session or the visitor has no profile. */
   components: Record<'agreed' | 'changed' | 'unknown', ExplainedComponent[]> | null
 }
 
-/** The reason for a session's visitor, reconstructed from the earlier sessions that still exist. */
+/** The reason for the choice of a session's visitor, reconstructed from earlier sessions that still exist. */
 export interface LinkExplanation {
   session_id: string
   decided_by: DecidedBy
@@ -55,7 +55,7 @@ export interface LinkExplanation {
   of_visitors: number
   /** null = the session started a new visitor. */
   chosen: ExplainedCandidate | null
-  /** The likeliest candidate that was not chosen. */
+  /** The likeliest candidate that was rejected. */
   next: (ExplainedCandidate & { lost_because: LossReason }) | null
 }
 
@@ -63,31 +63,31 @@ export interface LinkExplanation {
 export function createLinkExplainer(
   db: Db,
 ): (sessionId: string) => Promise<LinkExplanation | null> {
-  const commonnessIn = createCommonness(db)
+  const componentCountsIn = createComponentCounter(db)
   return async (sessionId) => {
     const link = await findLinkFacts(db, sessionId)
     if (!link) return null
     const { organization_id: organizationId, environment } = link
-    const [earlier, commonness] = await Promise.all([
+    const [earlier, componentCounts] = await Promise.all([
       findEarlierVisitors(db, link),
-      commonnessIn({ organizationId, environment }),
+      componentCountsIn({ organizationId, environment }),
     ])
-    return explainLink(link, { earlier, commonness })
+    return explainLink(link, { earlier, componentCounts })
   }
 }
 
 export function explainLink(
   link: LinkFacts,
-  { earlier, commonness }: { earlier: EarlierVisitors; commonness: Commonness },
+  { earlier, componentCounts }: { earlier: EarlierVisitors; componentCounts: ComponentCounts },
 ): LinkExplanation {
   const { session_id, visitor_id, profile } = link
-  const ranked = rankedFor(link, earlier)
+  const ranked = rankedCandidates(link, earlier)
   const linked = ranked.find(({ visitor }) => visitor.id === visitor_id)
   const others = ranked.filter((candidate) => candidate !== linked)
   const copied = copiedFrom(link, earlier)
   const decidedBy = deciderOf(link, { isFirst: !copied && others.length === 0 })
   const runnerUp = copied ?? runnerUpOf({ decidedBy, linked, others, profile })
-  const explain = (weighed: WeighedVisitor) => explainCandidate(weighed, { profile, commonness })
+  const explain = (match: WeighedVisitor) => explainCandidate(match, { profile, componentCounts })
   const isNewVisitor = decidedBy === 'doubt' || decidedBy === 'nobody_before'
   const visitor = earlier.byId(visitor_id)
   const bits = linked?.evidence ?? null
@@ -95,13 +95,13 @@ export function explainLink(
     session_id,
     decided_by: decidedBy,
     bits_needed: profile && rounded(bitsNeeded(profile)),
-    of_visitors: commonness.visitors,
+    of_visitors: componentCounts.visitors,
     chosen: isNewVisitor ? null : explain({ id: visitor_id, visitor, bits }),
-    next: runnerUp ? { ...explain(runnerUp), lost_because: runnerUp.because } : null,
+    next: runnerUp ? { ...explain(runnerUp), lost_because: runnerUp.lossReason } : null,
   }
 }
 
-function rankedFor(link: LinkFacts, candidates: EarlierVisitors): Candidate[] {
+function rankedCandidates(link: LinkFacts, candidates: EarlierVisitors): Candidate[] {
   const { session_id: sessionId, keys, profile, opened_at: openedAt } = link
   return profile ? rankCandidates({ sessionId, keys, profile, candidates, openedAt }, profile) : []
 }
@@ -134,7 +134,7 @@ interface WeighedVisitor {
 }
 
 interface RunnerUp extends WeighedVisitor {
-  because: LossReason
+  lossReason: LossReason
 }
 
 function copiedFrom(
@@ -144,7 +144,7 @@ function copiedFrom(
   if (method !== 'native_new' || keys.install === null) return undefined
   const installed = earlier.byKey(keys.install)
   const visitor = installed.find((candidate) => isDifferentModel(candidate.profile, profile))
-  return visitor && { id: visitor.id, visitor, bits: null, because: 'other_model' }
+  return visitor && { id: visitor.id, visitor, bits: null, lossReason: 'other_model' }
 }
 
 interface Ranking {
@@ -163,7 +163,7 @@ function runnerUpOf({
 }: Ranking): RunnerUp | undefined {
   if (!best || !profile) return undefined
   const { visitor, evidence: bits } = best
-  const lost = (because: LossReason) => ({ id: visitor.id, visitor, bits, because })
+  const lost = (lossReason: LossReason) => ({ id: visitor.id, visitor, bits, lossReason })
   if (decidedBy === 'kept_id' || decidedBy === 'install_id') return lost('kept_id_decides')
   if (decidedBy === 'look' && linked && linked.evidence >= bits) return lost('less_likely')
   const doubt = doubtOf(best, { others, needed: bitsNeeded(profile) })
@@ -172,17 +172,17 @@ function runnerUpOf({
 
 function explainCandidate(
   { id, visitor, bits }: WeighedVisitor,
-  { profile, commonness }: { profile: Profile | null; commonness: Commonness },
+  { profile, componentCounts }: { profile: Profile | null; componentCounts: ComponentCounts },
 ): ExplainedCandidate {
-  const theirs = visitor?.profile
+  const visitorProfile = visitor?.profile
   const candidate = { visitor_id: id, bits: rounded(bits), same_network: null, components: null }
-  if (!profile || !theirs) return candidate
-  const { agreed, changed, unknown } = compareProfiles(profile, theirs)
+  if (!profile || !visitorProfile) return candidate
+  const { agreed, changed, unknown } = compareProfiles(profile, visitorProfile)
   const counts = (names: ComponentName[]) =>
-    names.map((name) => ({ name, visitors_with_it: commonness.countSame(name, profile) }))
+    names.map((name) => ({ name, visitors_with_it: componentCounts.countSame(name, profile) }))
   return {
     ...candidate,
-    same_network: profile.network === theirs.network,
+    same_network: profile.network === visitorProfile.network,
     components: { agreed: counts(agreed), changed: counts(changed), unknown: counts(unknown) },
   }
 }

@@ -4,8 +4,8 @@ import type { SessionState } from '../session/state.ts'
 import { type ComponentName, component, type Profile, uniquenessOf } from './profile.ts'
 
 /**
- * Keys that a visitor is found by, strongest first. They are hashes that include organization and environment, so that
- * no tenant finds another tenant's visitors.
+ * Keys that find a visitor, strongest first. The hashes include organization and environment, so no tenant finds
+ * another tenant's visitors.
  */
 export interface VisitorKeys {
   /** Keys of the continuity ids that the client sent. */
@@ -19,8 +19,8 @@ export interface VisitorKeys {
 }
 
 /**
- * Components of each match key. `machine` survives what a person changes, `drawing` a change of fonts, `fonts` a change
- * of the canvas drawing, and `place` a new graphics card or driver. `network` finds nobody: it only counts the visitors
+ * Components of each match key. `machine` survives changed settings, `drawing` changed fonts, `fonts` a changed canvas
+ * drawing, and `place` a new graphics card or driver. `network` matches nobody: it only counts the visitors
  * in a network.
  */
 export const matchKinds = {
@@ -83,11 +83,11 @@ export function allKeys(keys: VisitorKeys): string[] {
   return [...new Set([...ids, ...matchKeys.map(({ key }) => key)])]
 }
 
-/** Returns the keys that only a single client has. */
+/** Returns the keys of stored ids, which only a single client has. */
 export const presentedKeys = ({ presented, install }: VisitorKeys): string[] =>
   install === null ? presented : [...presented, install]
 
-/** Returns the key that all sessions of one client storage share; null if the client keeps no issued id. */
+/** Returns the key that all sessions of one client storage share; null if the client has no id. */
 export const storageKeyOf = ({ presented, issued, install }: VisitorKeys): string | null =>
   install ?? presented[0] ?? issued
 
@@ -115,10 +115,10 @@ function key({ organization_id, environment }: Scope, kind: string, value: strin
 }
 
 const hashBytes = 6
-const unknown = Buffer.alloc(hashBytes)
+const unknownHash = Buffer.alloc(hashBytes)
 
-/** Returns the event that visitors are rebuilt from. It stores the profile as concatenated component hashes. */
-export function visitorLinked(
+/** Returns the event that visitors are rebuilt from. Its profile is a concatenation of component hashes. */
+export function linkedEvent(
   { organization_id, environment, presented, issued, install }: ClientIds,
   {
     profile,
@@ -134,7 +134,7 @@ export function visitorLinked(
     presented_continuity_ids: presented,
     install_id: install,
     components: Buffer.concat(
-      hashes.map((hash) => (hash === null ? unknown : Buffer.from(hash, 'hex'))),
+      hashes.map((hash) => (hash === null ? unknownHash : Buffer.from(hash, 'hex'))),
     ),
     is_distinctive: profile?.distinctive ?? false,
     network: profile?.network ?? null,
@@ -142,7 +142,7 @@ export function visitorLinked(
 }
 
 /** Returns the profile stored in the event. */
-export function linkedProfile({
+export function profileFromEvent({
   components: bytes,
   is_distinctive,
   network,
@@ -152,7 +152,7 @@ export function linkedProfile({
     bytes.subarray(i * hashBytes, (i + 1) * hashBytes),
   )
   return {
-    components: hashes.map((hash) => (hash.equals(unknown) ? null : hash.toString('hex'))),
+    components: hashes.map((hash) => (hash.equals(unknownHash) ? null : hash.toString('hex'))),
     network,
     distinctive: is_distinctive,
   }

@@ -8,7 +8,7 @@ import { component, components } from './profile.ts'
 import { type LinkedSession, mergedStorages } from './split.ts'
 import { knownVisitors, type Link, links, visitorKeys } from './tables.ts'
 
-export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
+export async function readLinkedSessions(tx: Tx, visitorId: string): Promise<LinkedSession[]> {
   const { rows } = await tx.query<LinkedSession>(
     `select ${links.select('l', 'session_id', 'storage_key', 'linked_at', 'merged_at')} from scoring.links l
      where visitor_id = $1`,
@@ -17,7 +17,7 @@ export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSes
   return rows
 }
 
-/** The link of a session to its visitor, and the matching keys that the session contributed. */
+/** The link of a session to its visitor, and the match keys that the session contributed. */
 export interface SessionLink
   extends Omit<Link, 'storage_key' | 'profile' | 'organization_id' | 'environment'> {
   /** Hashes of the compared components, by name. null = nothing was observed. */
@@ -46,18 +46,18 @@ export async function readLinks(
   })
 }
 
-/** SQL: true if visitor `v` is within its organization's retention for visitors. */
-export const isCurrent = `v.last_seen_at >= coalesce(
+/** SQL condition: visitor `v` is within its organization's retention. */
+export const isCurrentSql = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
 export type KeyedVisitor = KnownVisitor & { key: string }
 
 /** SQL: the columns of a `KeyedVisitor` from key `k` and visitor `v`. */
-export const keyAndVisitor = `encode(k.key, 'hex') as key, v.visitor_id as id,
+export const keyedVisitorColumnsSql = `encode(k.key, 'hex') as key, v.visitor_id as id,
   ${knownVisitors.selectWithout('v', 'visitor_id', 'organization_id', 'environment')}`
 
 /** SQL: rows for `knownVisitors`, aggregated from the links in the table or subquery. */
-export const visitorsFromLinks = (links: string) => `
+export const visitorsFromLinksSql = (links: string) => `
   with dated as (
     select *, min(linked_at) over (partition by visitor_id, storage_key) as began,
       max(merged_at) over (partition by visitor_id) as merged
@@ -83,7 +83,7 @@ export const visitorsFromLinks = (links: string) => `
 const keyBytes = 16
 
 /** SQL: rows for `visitorKeys`, from the links in the table or subquery. */
-export const keysFromLinks = (links: string) => `
+export const keysFromLinksSql = (links: string) => `
   select distinct substring(keys from at for ${keyBytes}) as key, visitor_id
   from ${links} cross join lateral generate_series(1, octet_length(keys), ${keyBytes}) at`
 
@@ -91,14 +91,14 @@ export const keysFromLinks = (links: string) => `
 export type ReassignmentRule = Pick<Link, 'apart_from' | 'merged_at'>
 const noRule: ReassignmentRule = { apart_from: null, merged_at: null }
 
-export function ruleOf(reassigned: SessionReassignment): ReassignmentRule {
+export function reassignmentRuleOf(reassigned: SessionReassignment): ReassignmentRule {
   if ('merged_at' in reassigned) return { ...noRule, merged_at: reassigned.merged_at }
   return reassigned.cause === 'operator'
     ? { ...noRule, apart_from: reassigned.earlier_visitor_id }
     : noRule
 }
 
-/** Moves the sessions, rebuilds both visitors from the sessions they then have, and returns their keys and rows. */
+/** Moves the sessions, rebuilds both visitors from their links, and returns the visitors' keys and rows. */
 export async function reassignSessions(
   tx: Tx,
   {
@@ -108,16 +108,16 @@ export async function reassignSessions(
     rule = noRule,
   }: { sessionIds: string[]; from: string; to: string; rule?: ReassignmentRule },
 ): Promise<KeyedVisitor[]> {
-  const both = [from, to]
+  const visitorIds = [from, to]
   await tx.query(
     `update scoring.links set visitor_id = $1, apart_from = $3, merged_at = $4 where session_id = any($2)`,
     [to, sessionIds, rule.apart_from, rule.merged_at],
   )
-  await rebuildFromLinks(tx, both)
+  await rebuildFromLinks(tx, visitorIds)
   const { rows } = await tx.query<KeyedVisitor>(
-    `select ${keyAndVisitor} from scoring.visitor_keys k join scoring.visitors v using (visitor_id)
-     where v.visitor_id = any($1) and ${isCurrent}`,
-    [both],
+    `select ${keyedVisitorColumnsSql} from scoring.visitor_keys k join scoring.visitors v using (visitor_id)
+     where v.visitor_id = any($1) and ${isCurrentSql}`,
+    [visitorIds],
   )
   return rows
 }
@@ -125,11 +125,11 @@ export async function reassignSessions(
 /** Rebuilds the visitors and their keys from their remaining links. A visitor without links is deleted. */
 export async function rebuildFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
   await deleteVisitors(tx, visitorIds)
-  const theirLinks = '(select * from scoring.links where visitor_id = any($1)) links'
+  const linksSql = '(select * from scoring.links where visitor_id = any($1)) links'
   const insert = (table: { name: string; names: string }, rows: string) =>
     tx.query(`insert into ${table.name} (${table.names}) ${rows}`, [visitorIds])
-  await insert(knownVisitors, visitorsFromLinks(theirLinks))
-  await insert(visitorKeys, keysFromLinks(theirLinks))
+  await insert(knownVisitors, visitorsFromLinksSql(linksSql))
+  await insert(visitorKeys, keysFromLinksSql(linksSql))
 }
 
 /** Deletes the visitors and their keys, so that no further session is linked to them. Keeps their links. */

@@ -2,8 +2,8 @@ import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
 import { isDifferentDevice } from './copied.ts'
 import { immutableTraits, type MatchKind, type VisitorKeys } from './keys.ts'
-import { type Comparison, compareProfiles, likenessBits, type SharedKey } from './likeness.ts'
 import { type Profile, type Uniqueness, uniquenessOf } from './profile.ts'
+import { type Comparison, compareProfiles, type SharedKey, similarityBits } from './similarity.ts'
 
 export interface KnownVisitor {
   id: string
@@ -13,7 +13,7 @@ export interface KnownVisitor {
   profile: Profile | null
   /** Key of the newest client storage; see `storageKeyOf`. */
   storage_key: string | null
-  /** Visitor that an operator moved sessions away from, to this one: the two are different. */
+  /** Visitor whose sessions an operator moved to this one, because the two are different. */
   apart_from: string | null
 }
 
@@ -28,7 +28,7 @@ export interface Match {
   basis: ResolutionBasis | null
   confidence: number
   /** Set if the session presents an id that was issued to another device. */
-  isCopied?: true
+  hasCopiedId?: true
 }
 
 export interface MatchInput {
@@ -40,7 +40,7 @@ export interface MatchInput {
   openedAt: number
 }
 
-// Bits of evidence (likeness.ts) that a match needs. `npm run replay` measures them.
+// Bits of evidence (similarity.ts) that a match needs. `npm run replay` measures the error rates.
 const minBits: Record<Uniqueness, number> = {
   distinctive: 0,
   uniform: 1,
@@ -59,20 +59,20 @@ const hourMs = 60 * 60 * 1000
 // Both times were tuned on one half of the simulated homes (bench/visitors/) and tested on the other. Requiring a day
 // of absence would make people who clear storage daily new each time, and prevent almost no wrong matches.
 const presenceMs = hourMs
-// This soon after a visitor, a second machine of its kind is as likely as a lost storage.
+// This soon after a visitor's first session, another machine of the same kind is as likely as lost storage.
 const probationMs = 24 * hourMs
 
-/** Matches a session to a visitor by a stored id, else by its profile. In doubt the match is a new visitor. */
+/** Matches a session to a visitor by a stored id, else by its profile. If in doubt, returns a new visitor. */
 export function matchVisitor(input: MatchInput): Match {
   const match = matchByContinuityId(input)
   if (match?.visitor && isDifferentDevice(match.visitor.profile, input.profile))
-    return { ...(matchByProfile(input) ?? newVisitor(input)), isCopied: true }
+    return { ...(matchByProfile(input) ?? newVisitor(input)), hasCopiedId: true }
   return match ?? matchByInstallId(input) ?? matchByProfile(input) ?? newVisitor(input)
 }
 
 function matchByContinuityId({ keys, candidates }: MatchInput): Match | undefined {
   for (const key of keys.presented) {
-    // There are several only if an operator split one client's sessions between two visitors.
+    // A key has several visitors only if an operator split one client's sessions.
     const [visitor] = candidates.byKey(key).toSorted((a, b) => b.last_seen_at - a.last_seen_at)
     if (visitor) return existingVisitor(visitor, 'continuity', 'deterministic', 99)
   }
@@ -103,7 +103,7 @@ export interface Candidate {
   isPresent: boolean
   /** True if the visitor is too new to tell whether its match keys belong to a single machine. */
   isUnproven: boolean
-  /** True if it shares the match key that distinguishes the session's machine from others. */
+  /** True if the visitor has the match key that distinguishes the session's machine from others. */
   isAlike: boolean
 }
 
@@ -140,13 +140,13 @@ export function doubtOf(
   if (best.evidence < needed) return 'too_little_evidence'
   if (best.isPresent) return 'present_elsewhere'
   if (best.isUnproven) return 'known_too_briefly'
-  if (haveDistinct([best, ...others].filter(({ isAlike }) => isAlike))) return 'look_of_several'
+  if (includesDistinct([best, ...others].filter(({ isAlike }) => isAlike))) return 'look_of_several'
   const isRival = ({ visitor, evidence }: Candidate) =>
     best.evidence - evidence < clearLead && areDistinct(best.visitor, visitor)
   return others.some(isRival) ? 'no_clear_lead' : undefined
 }
 
-const haveDistinct = (candidates: Candidate[]): boolean =>
+const includesDistinct = (candidates: Candidate[]): boolean =>
   candidates.some(({ visitor }, i) =>
     candidates.slice(i + 1).some((other) => areDistinct(visitor, other.visitor)),
   )
@@ -159,7 +159,7 @@ export function rankCandidates(input: MatchInput, profile: Profile): Candidate[]
   return sharingMatchKeys(input)
     .flatMap(({ visitor, shared }) =>
       visitor.profile
-        ? [weigh({ ...input, visitor, shared, theirs: visitor.profile, profile, neighbors })]
+        ? [weigh({ ...input, visitor, shared, earlier: visitor.profile, profile, neighbors })]
         : [],
     )
     .sort((a, b) => b.evidence - a.evidence || b.visitor.last_seen_at - a.visitor.last_seen_at)
@@ -182,16 +182,16 @@ interface Weighing extends Pick<Candidate, 'visitor' | 'shared'>, Pick<MatchInpu
   /** Profile of the session. */
   profile: Profile
   /** Profile of the visitor. */
-  theirs: Profile
+  earlier: Profile
   /** Number of visitors in the session's network. */
   neighbors: number
 }
 
-function weigh({ visitor, shared, profile, theirs, neighbors, openedAt }: Weighing): Candidate {
-  const comparison = compareProfiles(profile, theirs)
-  const isSameNetwork = theirs.network === profile.network
+function weigh({ visitor, shared, profile, earlier, neighbors, openedAt }: Weighing): Candidate {
+  const comparison = compareProfiles(profile, earlier)
+  const isSameNetwork = earlier.network === profile.network
   const uniqueness = uniquenessOf(profile)
-  const evidence = likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
+  const evidence = similarityBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
   const distinguishing = distinguishingKinds[uniqueness]
   return {
     visitor,
@@ -204,8 +204,8 @@ function weigh({ visitor, shared, profile, theirs, neighbors, openedAt }: Weighi
   }
 }
 
-// A browser that was not recognized leaves a visitor that ends before the next one begins. With two machines, the
-// second appears before the first has been gone for long. An operator's split also makes them distinct.
+// Returns true if the visitors can't be one browser: both were active within a day, or an operator split them. A
+// browser that was not recognized leaves a visitor that ends before its next one begins.
 function areDistinct(a: KnownVisitor, b: KnownVisitor): boolean {
   if (a.apart_from === b.id || b.apart_from === a.id) return true
   return (

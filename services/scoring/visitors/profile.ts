@@ -16,7 +16,7 @@ export interface Profile {
   distinctive: boolean
 }
 
-/** Names of the components, in the order of the component vector. */
+/** Names of the components, in the order in which profiles and vectors store them. */
 export const components = [
   'system',
   'browser',
@@ -52,23 +52,23 @@ export function profileOf(facts: Facts): Profile | null {
   }
 }
 
-function valuesOf(s: Snapshot, agent: Agent): Values {
-  const { navigator: n, environment: e, canvas, audio, webgl, fonts, media } = s
+function valuesOf(snapshot: Snapshot, agent: Agent): Values {
+  const { navigator, environment, canvas, audio, webgl, fonts, media } = snapshot
   return {
     system: agent.system === 'other' ? null : agent.system,
     browser: agent.browser,
     browser_version: agent.major,
-    platform: s.native?.device_model ?? n.platform,
-    screen: screenOf(e),
-    pixel_ratio: e.pixel_ratio,
-    timezone: e.timezone,
-    languages: n.languages.join() || null,
-    processors: n.hardware_concurrency,
-    memory: n.device_memory,
+    platform: snapshot.native?.device_model ?? navigator.platform,
+    screen: screenOf(environment),
+    pixel_ratio: environment.pixel_ratio,
+    timezone: environment.timezone,
+    languages: navigator.languages.join() || null,
+    processors: navigator.hardware_concurrency,
+    memory: navigator.device_memory,
     webgl_renderer: webgl.renderer,
     webgl_parameters: webgl.parameters_hash,
     webgl_extensions: webgl.extensions_hash,
-    // Noise differs for each visit or site, so it would only mislead.
+    // Noise differs between visits or sites, so a hash of it would mislead.
     canvas: canvas.noise_detected === true ? null : canvas.hash,
     audio: audio.noise_detected === true ? null : audio.hash,
     fonts: fonts.enumeration_hash ?? fonts.metrics_hash,
@@ -77,7 +77,7 @@ function valuesOf(s: Snapshot, agent: Agent): Values {
   }
 }
 
-// Longer side first, so that rotating a phone changes nothing.
+// Puts the longer side first, so that rotating a phone changes nothing.
 function screenOf({
   screen_width: w,
   screen_height: h,

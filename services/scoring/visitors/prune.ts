@@ -10,7 +10,7 @@ export type VisitorCutoffs = ReadonlyMap<string, number>
 
 const expired = `unnest($1::text[], $2::bigint[]) as expired (organization_id, before)`
 
-/** Deletes in a single step. Only for tables that nobody else writes to meanwhile. */
+/** Deletes in a single step. Only for tables without concurrent writers. */
 export async function deleteExpiredVisitors(
   tx: Tx,
   cutoffs: VisitorCutoffs,
@@ -22,7 +22,7 @@ export async function deleteExpiredVisitors(
        and v.last_seen_at < expired.before`,
     [[...cutoffs.keys()], [...cutoffs.values()]],
   )
-  // Also delete keys and links of visitors that were deleted earlier.
+  // Also delete keys and links whose visitor was deleted earlier.
   for (const table of [keys, links])
     await tx.query(
       `delete from ${table} t where not exists (select from ${visitors} v where v.visitor_id = t.visitor_id)`,
@@ -34,16 +34,15 @@ const pageSize = 1000
 
 /**
  * Deletes the expired visitors of a page with their keys and links, and links that an unfinished erasure left behind.
- * Returns the last id of the page, or undefined after the last page. A visitor that is seen again meanwhile is kept,
- * because Postgres checks a locked row again. Pages are by id: an index on `last_seen_at` would slow down every
- * session.
+ * Returns the last id of the page, or undefined after the last page. A visitor seen again meanwhile is kept, because
+ * Postgres checks a locked row again. Pages by id, because an index on `last_seen_at` would slow down every session.
  */
 async function prunePage(
   tx: Tx,
   cutoffs: VisitorCutoffs,
   after: string,
 ): Promise<string | undefined> {
-  // Erasures and corrections lock the same rows in another order, so exclude them.
+  // Lock out erasures and corrections, which lock the same rows in another order.
   await tx.query('lock table scoring.offsets in row share mode')
   const idsOf = (table: string) =>
     `(select distinct visitor_id from ${table} where visitor_id > $3 order by visitor_id limit ${pageSize})`

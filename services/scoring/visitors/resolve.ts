@@ -5,26 +5,26 @@ import type { VisitorLink, VisitorLinked, VisitorSplit } from '../../../schemas/
 import type { Facts } from '../session/facts.ts'
 import type { SessionState } from '../session/state.ts'
 import { asGuess, withoutContinuityIds } from './copied.ts'
-import { openVisitorIndex, type UnlinkedSession, type VisitorIndex } from './index.ts'
 import {
   type ClientIds,
   clientIdsOf,
+  linkedEvent,
   presentedKeys,
   storageKeyOf,
   visitorKeysOf,
-  visitorLinked,
 } from './keys.ts'
 import { reassignStates } from './links.ts'
 import { type Match, matchVisitor } from './match.ts'
 import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
 import { needsSplitCheck, type RecordedDecisions, sessionsToSplit } from './split.ts'
+import { openVisitorIndex, type UnlinkedSession, type VisitorIndex } from './visitor-index.ts'
 
 export interface ResolvedVisitor {
   link: VisitorLink
   /** Number of the visitor's sessions, including this one. */
   sessions: number
   /** True if the session presents an id or token that was issued to another device. */
-  isCopied: boolean
+  hasCopiedId: boolean
 }
 
 export interface Resolution {
@@ -38,20 +38,20 @@ export interface Resolution {
   index: VisitorIndex
 }
 
-/** The parts of a decision that its visitor depends on. */
+/** The parts of a decision that determine its visitor. */
 interface UnresolvedDecision {
   state: SessionState
   evaluation: { facts: Facts }
 }
 
 interface Context {
-  /** Decisions from before a crash. Their visitors win over new matches. */
+  /** Decisions from before a crash. Their visitors take precedence over new matches. */
   recorded: RecordedDecisions
   /** Epoch milliseconds. */
   now: number
 }
 
-/** Links sessions without a visitor to one. Sessions that have a visitor keep it. */
+/** Links each session without a visitor to one. Sessions that have a visitor keep it. */
 export async function resolveVisitors(
   tx: Tx,
   { decisions, ...context }: { decisions: UnresolvedDecision[] } & Context,
@@ -63,10 +63,10 @@ export async function resolveVisitors(
       session_id,
       visitor,
       visitor_sessions: sessions,
-      copied_id: isCopied = false,
+      copied_id: hasCopiedId = false,
     } = decision.state
-    const link = visitor && isCopied ? asGuess(visitor) : visitor
-    if (link) visitors.set(session_id, { link, sessions, isCopied })
+    const link = visitor && hasCopiedId ? asGuess(visitor) : visitor
+    if (link) visitors.set(session_id, { link, sessions, hasCopiedId })
     else pending.push(pendingSession(decision))
   }
   const index = await openVisitorIndex(tx, pending)
@@ -75,7 +75,7 @@ export async function resolveVisitors(
     if (!visitors.has(session.sessionId)) await addVisitor(session, resolution, context)
   const { splits } = resolution
   if (splits.length > 0) await reassignStates(tx, splits)
-  for (const split of splits) relink(visitors, split)
+  for (const split of splits) updateLink(visitors, split)
   return resolution
 }
 
@@ -109,15 +109,15 @@ async function addVisitor(
     profile,
     candidates: index,
   })
-  const { isNewStorage, split } = await splitVisitor(session, { match: newMatch, index, now })
-  splits.push(...split)
+  const { isNewStorage, moves } = await splitVisitor(session, { match: newMatch, index, now })
+  splits.push(...moves)
   const match: Match = recordedVisitor
     ? { ...newMatch, ...recordedVisitor, confidence: recordedVisitor.confidence ?? 0 }
     : newMatch
   // Without a snapshot, only a stored id can identify the visitor.
   if (!snapshot && !recordedVisitor && !match.visitor) return
   const at = recordedVisitor?.identified_at ?? now
-  const { ids, keys: linkKeys } = match.isCopied ? withoutId(session) : session
+  const { ids, keys: linkKeys } = match.hasCopiedId ? withoutCopiedIds(session) : session
   const wasRecorded = recordedVisitor !== undefined
   const sessions = index.add({ ...session, keys: linkKeys, match, at, isNewStorage, wasRecorded })
   const { id, confidence, method, basis } = match
@@ -132,12 +132,12 @@ async function addVisitor(
     vector: vectorOf(profile),
     storage: storageOf(snapshot),
   }
-  const isCopied = match.isCopied === true || state.copied_id === true
-  visitors.set(sessionId, { link: isCopied ? asGuess(link) : link, sessions, isCopied })
-  linked.push(visitorLinked(ids, { session_id: sessionId, visitor_id: id, linked_at: at, profile }))
+  const hasCopiedId = match.hasCopiedId === true || state.copied_id === true
+  visitors.set(sessionId, { link: hasCopiedId ? asGuess(link) : link, sessions, hasCopiedId })
+  linked.push(linkedEvent(ids, { session_id: sessionId, visitor_id: id, linked_at: at, profile }))
 }
 
-function withoutId(session: PendingSession): Pick<PendingSession, 'ids' | 'keys'> {
+function withoutCopiedIds(session: PendingSession): Pick<PendingSession, 'ids' | 'keys'> {
   const ids = withoutContinuityIds(session.ids)
   return { ids, keys: visitorKeysOf(ids, session.profile) }
 }
@@ -146,20 +146,20 @@ function withoutId(session: PendingSession): Pick<PendingSession, 'ids' | 'keys'
 async function splitVisitor(
   { sessionId, keys, ids }: PendingSession,
   { match, index, now }: { match: Match; index: VisitorIndex; now: number },
-): Promise<{ isNewStorage: boolean; split: VisitorSplit[] }> {
+): Promise<{ isNewStorage: boolean; moves: VisitorSplit[] }> {
   const { visitor } = match
-  if (!visitor || match.basis !== 'deterministic') return { isNewStorage: true, split: [] }
+  if (!visitor || match.basis !== 'deterministic') return { isNewStorage: true, moves: [] }
   const presented = presentedKeys(keys)
-  if (!needsSplitCheck(visitor, presented)) return { isNewStorage: false, split: [] }
-  const sessions = await index.sessionsOf(visitor.id)
+  if (!needsSplitCheck(visitor, presented)) return { isNewStorage: false, moves: [] }
+  const sessions = await index.flushAndReadSessions(visitor.id)
   const storageKey = storageKeyOf(keys) ?? sessionId
   const isNewStorage = !sessions.some(({ storage_key }) => storage_key === storageKey)
   const others = sessionsToSplit(visitor, presented, sessions)
-  if (others.length === 0) return { isNewStorage, split: [] }
+  if (others.length === 0) return { isNewStorage, moves: [] }
   const to = derivedId('vid', 'split', sessionId)
   await index.reassign(others, { from: visitor.id, to })
   const { organization_id, environment } = ids
-  const split = others.map(
+  const moves = others.map(
     (session_id): VisitorSplit => ({
       session_id,
       organization_id,
@@ -172,10 +172,10 @@ async function splitVisitor(
       split_at: now,
     }),
   )
-  return { isNewStorage, split }
+  return { isNewStorage, moves }
 }
 
-function relink(visitors: Map<string, ResolvedVisitor>, split: VisitorSplit): void {
+function updateLink(visitors: Map<string, ResolvedVisitor>, split: VisitorSplit): void {
   const resolved = visitors.get(split.session_id)
   if (!resolved) return
   const link = { ...resolved.link, ...reassignedLink(split) }

@@ -3,16 +3,16 @@ import type { KnownVisitor } from './match.ts'
 
 type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-// A visitor is a chain of client storages. Each was linked by its profile, because the storage before it was taken for
-// lost. If a client presents the earlier storage again, it was not lost, so the later ones belong to somebody else: the
-// visitor is split.
+// A visitor is a chain of client storages. Each storage was linked by its profile, on the assumption that the previous
+// one was lost. If a client presents an earlier storage again, it was not lost, so the later ones belong to somebody
+// else, and the visitor is split.
 
 export interface DecisionRef {
   decisionId: string
   sessionId: string
 }
 
-/** Decisions on the log that were appended before a crash, which lost the matching states. */
+/** Decisions that were appended to the log before a crash lost the matching states. */
 export interface RecordedDecisions {
   decisionIds: ReadonlySet<string>
   /** Ids of sessions with a final decision. */
@@ -31,18 +31,18 @@ export interface LinkedSession {
   merged_at: number | null
 }
 
-/** Replaces the keys of all storages that a visitor had at its last merger. */
+/** Replaces the keys of all storages that a visitor had at its last merge. */
 export const mergedStorages = 'merged'
 
-/** Returns a function that gives all storages of a merger one name, so that they are never split again. */
+/** Returns a function that gives all storages of a merge one name, so that they are never split again. */
 function storageNames(sessions: LinkedSession[]): (storageKey: string) => string {
   const mergedAt = Math.max(...sessions.map(({ merged_at }) => merged_at ?? -Infinity))
-  const firstSeen = storageFirstSeen(sessions)
+  const firstSeen = firstSeenByStorage(sessions)
   return (key) => ((firstSeen.get(key) ?? Infinity) <= mergedAt ? mergedStorages : key)
 }
 
 /** Returns the time of each storage's first session, by storage key. */
-export function storageFirstSeen(
+export function firstSeenByStorage(
   sessions: Pick<LinkedSession, 'storage_key' | 'linked_at'>[],
 ): Map<string, number> {
   const firstSeen = new Map<string, number>()
@@ -56,7 +56,7 @@ export function needsSplitCheck({ storage_key }: KnownVisitor, presented: string
   return storage_key !== null && !presented.includes(storage_key)
 }
 
-/** Returns the ids of the sessions that belong to somebody else, because the client presents an earlier storage. */
+/** Returns the ids of the sessions that belong to somebody else, because the client still has an earlier storage. */
 export function sessionsToSplit(
   visitor: KnownVisitor,
   presented: string[],
@@ -64,13 +64,13 @@ export function sessionsToSplit(
 ): string[] {
   const nameOf = storageNames(linked)
   const sessions = linked.map((link) => ({ ...link, storage_key: nameOf(link.storage_key) }))
-  const firstSeen = storageFirstSeen(sessions)
-  const present = presented.map(nameOf).filter((name) => firstSeen.has(name))
+  const firstSeen = firstSeenByStorage(sessions)
+  const names = presented.map(nameOf).filter((name) => firstSeen.has(name))
   const newest = visitor.storage_key
-  if (present.length === 0 || newest === null || present.includes(nameOf(newest))) return []
-  const since = Math.min(...present.map((name) => firstSeen.get(name) ?? 0))
+  if (names.length === 0 || newest === null || names.includes(nameOf(newest))) return []
+  const since = Math.min(...names.map((name) => firstSeen.get(name) ?? 0))
   const isSomebodyElse = ({ storage_key: name }: LinkedSession) =>
-    !present.includes(name) && (firstSeen.get(name) ?? 0) >= since
+    !names.includes(name) && (firstSeen.get(name) ?? 0) >= since
   return sessions
     .filter(isSomebodyElse)
     .map(({ session_id }) => session_id)

@@ -14,9 +14,7 @@ export const knownVisitors = table('scoring.visitors', {
   apart_from: nullable(column.id()),
 })
 
-/**
- * The link of a session to its visitor, with the keys that the session contributed. Visitors are rebuilt from links.
- */
+/** Links of sessions to visitors, with the keys that each session contributed. Visitors are rebuilt from links. */
 export const links = table(
   'scoring.links',
   {

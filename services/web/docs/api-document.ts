@@ -31,7 +31,7 @@ const schema: z.ZodType<Schema> = z.lazy(() =>
     properties: z.record(z.string(), schema).optional(),
     required: z.array(z.string()).optional(),
     additionalProperties: z.union([z.boolean(), schema]).optional(),
-    // Tuples have false here.
+    // Tuples have `false` here.
     items: schema.optional().catch(undefined),
     anyOf: z.array(schema).optional(),
     allOf: z.array(schema).optional(),
@@ -83,14 +83,14 @@ const openapiDocument = z.object({
 
 export interface Operation extends z.infer<typeof operation> {
   method: string
-  /** Template such as `/v1/sessions/{sessionId}`; for a webhook the type of the event. */
+  /** Path such as `/v1/sessions/{sessionId}`; for a webhook, the event type. */
   path: string
   isWebhook: boolean
 }
 
 /** A page of the reference: the operations of one tag. */
 export interface ApiSection {
-  /** Last part of the page's address. */
+  /** Last part of the page's URL path. */
   slug: string
   title: string
   description: string
@@ -104,7 +104,7 @@ export interface ReferenceDocument {
   schemas: Record<string, Schema>
 }
 
-/** Throws when the document lacks what the reference shows, such as a description of a tag. */
+/** Throws if the document lacks something that the reference shows, such as a tag's description. */
 export function parseDocument(openapi: unknown): ReferenceDocument {
   const { info, servers, tags, components, paths, webhooks } = openapiDocument.parse(openapi)
   const operations: Operation[] = [
@@ -137,5 +137,4 @@ export function parseDocument(openapi: unknown): ReferenceDocument {
   }
 }
 
-/** Returns the last part of the address of a tag's page. */
 export const slugOfTag = (name: string): string => name.toLowerCase().replaceAll(' ', '-')

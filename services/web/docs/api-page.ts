@@ -94,7 +94,7 @@ function navigation(
   return `<p>API reference</p><ul><li><a href="${up}docs/api"${overview}>Overview</a></li>${items.join('')}<li><a href="${up}docs/errors">Errors</a></li><li><a href="${up}openapi.json">OpenAPI document</a></li></ul>`
 }
 
-/** Drops empty sections: a process describes only the operations of its roles. */
+/** Drops empty sections, because a process describes only the operations of its roles. */
 const withOperations = (sections: ApiSection[]): ApiSection[] =>
   sections.filter(({ operations }) => operations.length > 0)
 
@@ -127,7 +127,7 @@ function operationHtml(operation: Operation, { document, example, up }: Operatio
   return `<section class="operation"><div>${parts.join('')}</div><div class="samples">${samples}</div></section>`
 }
 
-const access: Record<string, string> = {
+const keyTitles: Record<string, string> = {
   secretKey: 'Secret key',
   publishableKey: 'Publishable key',
   pollToken: 'Poll token of the Gate session',
@@ -139,13 +139,13 @@ function accessHtml(operation: Operation): string {
   const [scheme] = operation.security.flatMap((requirement) => Object.keys(requirement))
   if (scheme === undefined) return '<p class="access">No key needed</p>'
   const scope = operation['x-required-scope']
-  return `<p class="access">${access[scope ? 'secretKey' : scheme] ?? scheme}${scope ? `, scope <code>${scope}</code>` : ''}</p>`
+  return `<p class="access">${keyTitles[scope ? 'secretKey' : scheme] ?? scheme}${scope ? `, scope <code>${scope}</code>` : ''}</p>`
 }
 
-const places = { path: 'Path', query: 'Query', header: 'Headers', cookie: 'Cookies' } as const
+const groupTitles = { path: 'Path', query: 'Query', header: 'Headers', cookie: 'Cookies' } as const
 
 function parametersHtml({ parameters }: Operation, { schemas }: ReferenceDocument): string {
-  const parts = Object.entries(places).map(([place, title]) => {
+  const parts = Object.entries(groupTitles).map(([place, title]) => {
     const items = parameters
       .filter((parameter) => parameter.in === place)
       .map(({ name, required, description, schema = {} }) => {

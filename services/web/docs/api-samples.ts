@@ -1,11 +1,11 @@
 import type { Operation } from './api-document.ts'
 
-/** A recorded call: the request as it was sent, and the response. */
+/** A recorded request and its response. */
 export interface Example {
   path: string
   request?: unknown
   status: number
-  /** Absent = the response is not JSON or has no body. */
+  /** Absent if the response is not JSON or has no body. */
   response?: unknown
 }
 
@@ -29,7 +29,7 @@ const tokenNames: Record<string, string> = {
   agentToken: 'AGENT_TOKEN',
 }
 
-/** Returns the same call for curl, TypeScript and Python: with the server SDK where it has the call. */
+/** Returns the call in curl, TypeScript and Python. The last two use the server SDK if it supports the operation. */
 export function samplesOf(call: Call): Samples {
   const sdk = sdkCalls[call.operation.operationId]?.(call.example)
   return {
@@ -66,11 +66,11 @@ function typescript({ operation, example: { path, request, response }, serverUrl
   const options = [
     ...(operation.method === 'GET' ? [] : [`method: '${operation.method}',`]),
     ...(headers.length > 0 ? ['headers: {', ...headers.map((line) => `  ${line}`), '},'] : []),
-    ...(request === undefined ? [] : [`body: JSON.stringify(${indented(request, 1)}),`]),
+    ...(request === undefined ? [] : [`body: JSON.stringify(${jsLiteral(request, 1)}),`]),
   ]
   const url = `'${serverUrl}${path}'`
   const init = options.length > 0 ? `, {\n${options.map((line) => `  ${line}`).join('\n')}\n}` : ''
-  const rest = response === undefined ? '' : '\nconst answer = await response.json()'
+  const rest = response === undefined ? '' : '\nconst body = await response.json()'
   return `const response = await fetch(${url}${init})${rest}`
 }
 
@@ -80,9 +80,9 @@ function python({ operation, example: { path, request, response }, serverUrl }: 
     `"${operation.method}",`,
     `"${serverUrl}${path}",`,
     ...(token ? [`headers={"Authorization": f"Bearer {os.environ['${token}']}"},`] : []),
-    ...(request === undefined ? [] : [`json=${pythonValue(request, 1)},`]),
+    ...(request === undefined ? [] : [`json=${pythonLiteral(request, 1)},`]),
   ]
-  const rest = response === undefined ? '' : '\nanswer = response.json()'
+  const rest = response === undefined ? '' : '\nbody = response.json()'
   const imports = token ? 'import os\nimport requests' : 'import requests'
   return `${imports}\n\nresponse = requests.request(\n${lines.map((line) => `    ${line}`).join('\n')}\n)${rest}`
 }
@@ -92,10 +92,10 @@ interface SdkCall {
   python: string
 }
 
-/** Returns the last part of a path, without its query. */
+/** Returns the last segment of a path, without the query. */
 const lastId = (path: string): string => path.split('?')[0]?.split('/').at(-1) ?? ''
 
-// Calls of @tidegate/server and tidegate_server.py by operation.
+// Calls with @tidegate/server and tidegate_server.py, by operation id.
 const sdkCalls: Record<string, (example: Example) => SdkCall> = {
   getSession: ({ path }) => ({
     typescript: `const session = await tidegate.sessions.get('${lastId(path)}')`,
@@ -110,8 +110,8 @@ const sdkCalls: Record<string, (example: Example) => SdkCall> = {
     python: `counts = tidegate.count_sessions(${pythonQuery(path)})`,
   }),
   updateSession: ({ path, request }) => ({
-    typescript: `const session = await tidegate.sessions.setUser('${lastId(path)}', ${userIn(request)})`,
-    python: `session = tidegate.set_user("${lastId(path)}", ${userIn(request).replaceAll("'", '"')})`,
+    typescript: `const session = await tidegate.sessions.setUser('${lastId(path)}', ${userLiteral(request)})`,
+    python: `session = tidegate.set_user("${lastId(path)}", ${userLiteral(request).replaceAll("'", '"')})`,
   }),
   getVisitorFingerprint: ({ path }) => ({
     typescript: `const visitor = await tidegate.visitors.get('${lastId(path)}')`,
@@ -122,23 +122,23 @@ const sdkCalls: Record<string, (example: Example) => SdkCall> = {
     python: `for visitor in tidegate.list_visitors(${pythonQuery(path)}):\n    print(visitor["id"])`,
   }),
   markSessions: ({ request }) => ({
-    typescript: `const mark = await tidegate.marks.create(${indented(request, 0)})`,
-    python: `mark = tidegate.create_mark(${pythonValue(request, 0)})`,
+    typescript: `const mark = await tidegate.marks.create(${jsLiteral(request, 0)})`,
+    python: `mark = tidegate.create_mark(${pythonLiteral(request, 0)})`,
   }),
   deleteMark: ({ path }) => ({
     typescript: `await tidegate.marks.remove('${lastId(path)}')`,
     python: `tidegate.remove_mark("${lastId(path)}")`,
   }),
   scoreRequests: ({ request }) => ({
-    typescript: `const scored = await tidegate.scoreRequests(${indented(requestsIn(request), 0)})`,
-    python: `scored = tidegate.score_requests(${pythonValue(requestsIn(request), 0)})`,
+    typescript: `const scored = await tidegate.scoreRequests(${jsLiteral(requestsIn(request), 0)})`,
+    python: `scored = tidegate.score_requests(${pythonLiteral(requestsIn(request), 0)})`,
   }),
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const userIn = (request: unknown): string =>
+const userLiteral = (request: unknown): string =>
   isRecord(request) ? `'${String(request.client_user_id)}'` : 'null'
 
 const requestsIn = (request: unknown): unknown => (isRecord(request) ? request.requests : [])
@@ -182,28 +182,28 @@ tidegate = Client(
 ${call}`
 }
 
-/** Returns the value as JavaScript, with names without quotes where they need none. */
-function indented(value: unknown, depth: number): string {
+/** Formats a value as JavaScript, without unnecessary quotes around names. */
+function jsLiteral(value: unknown, depth: number): string {
   return JSON.stringify(value, undefined, 2)
     .replace(/^(\s*)"(\w+)":/gm, '$1$2:')
     .replaceAll('\n', `\n${'  '.repeat(depth)}`)
 }
 
-function pythonValue(value: unknown, depth: number): string {
+function pythonLiteral(value: unknown, depth: number): string {
   const pad = '    '.repeat(depth)
   if (value === null) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null))
     return pythonBlock(
       '[',
-      value.map((item) => pythonValue(item, depth + 1)),
+      value.map((item) => pythonLiteral(item, depth + 1)),
       ']',
       pad,
     )
-  if (Array.isArray(value)) return `[${value.map((item) => pythonValue(item, depth)).join(', ')}]`
+  if (Array.isArray(value)) return `[${value.map((item) => pythonLiteral(item, depth)).join(', ')}]`
   if (isRecord(value)) {
     const members = Object.entries(value).map(
-      ([name, member]) => `${JSON.stringify(name)}: ${pythonValue(member, depth + 1)}`,
+      ([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member, depth + 1)}`,
     )
     return pythonBlock('{', members, '}', pad)
   }

@@ -3,7 +3,7 @@ import type { Schema } from './api-document.ts'
 
 type Schemas = Record<string, Schema>
 
-/** Returns the members of an object as a list, with nested objects folded; empty for anything else. */
+/** Renders the members of an object as a list, with nested objects collapsed. Returns '' for other types. */
 export function membersHtml(schema: Schema, schemas: Schemas, ancestors: string[] = []): string {
   const { properties = {}, required = [] } = objectIn(schema, schemas) ?? {}
   const names = Object.keys(properties)
@@ -16,7 +16,7 @@ export function membersHtml(schema: Schema, schemas: Schemas, ancestors: string[
   return `<ul class="members">${items.join('')}</ul>`
 }
 
-/** Returns the type with its bounds, such as `integer, 1–200, default 50`. */
+/** Renders the type with its bounds, such as `integer, 1–200, default 50`. */
 export function typeHtml(schema: Schema, schemas: Schemas): string {
   return `<span class="type">${escapeHtml(typeOf(schema, schemas))}</span>`
 }
@@ -26,13 +26,13 @@ export function aboutHtml(schema: Schema, schemas: Schemas): string {
   return description ? `<p>${inlineHtml(description)}</p>` : ''
 }
 
-/** Returns text with code spans as HTML. */
+/** Renders text, with backticks as code, as HTML. */
 export const inlineHtml = (text: string): string =>
   escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 
 function nestedHtml(schema: Schema, schemas: Schemas, ancestors: string[]): string {
   const name = refIn(schema, schemas)
-  // A schema may contain itself.
+  // Stops at recursive schemas.
   if (name !== undefined && ancestors.includes(name)) return ''
   const inner = membersHtml(schema, schemas, name === undefined ? ancestors : [...ancestors, name])
   return inner && `<details><summary>Members</summary>${inner}</details>`
@@ -77,8 +77,8 @@ function typeOf(schema: Schema, schemas: Schemas): string {
   const isNullable =
     (anyOf ?? oneOf)?.some((one) => one.type === 'null') ||
     (Array.isArray(type) && type.includes('null'))
-  const names = alternatives(schema, schemas).map((one) =>
-    plainType(resolve(one, schemas), schemas),
+  const names = alternatives(schema, schemas).map((option) =>
+    plainType(resolve(option, schemas), schemas),
   )
   return [...new Set(names), ...(isNullable ? ['null'] : [])].join(' or ')
 }
@@ -89,7 +89,7 @@ function plainType(schema: Schema, schemas: Schemas): string {
   if (schema.items) return `array of ${typeOf(schema.items, schemas)}`
   const type = [schema.type ?? 'object']
     .flat()
-    .filter((one) => one !== 'null')
+    .filter((name) => name !== 'null')
     .join(' or ')
   return [type, ...boundsOf(schema)].join(', ')
 }

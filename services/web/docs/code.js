@@ -16,7 +16,7 @@ for (const block of document.querySelectorAll('pre')) {
   frame.append(block, ...(canCopy ? [button] : []))
 }
 
-// Choosing a tab switches all tab lists of the page, because a reader uses only one framework.
+// Switches all tab lists of the page, because a reader uses only one framework.
 for (const tabs of document.querySelectorAll('.tabs')) {
   const sections = [...tabs.querySelectorAll('section')]
   const list = document.createElement('div')

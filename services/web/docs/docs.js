@@ -35,7 +35,7 @@ async function showResults() {
   list.replaceChildren(...(results.length > 0 ? results.map(resultItem) : [emptyItem()]))
 }
 
-// Search terms, and the words that the pages use for them.
+// Common search terms, with the words that the pages use instead.
 const synonyms = Object.assign(Object.create(null), {
   quickstart: ['get started', 'start tidegate'],
   install: ['npm install', 'package', 'image', 'chart'],
@@ -50,7 +50,7 @@ const synonyms = Object.assign(Object.create(null), {
   backup: ['restore'],
 })
 
-/** Returns each word followed by its synonyms. Several words that have synonyms together are one term. */
+/** Returns terms, each a word and its synonyms. A phrase that has synonyms is one term. */
 function termsOf(words) {
   const phrase = words.join(' ')
   if (synonyms[phrase]) return [[phrase, ...synonyms[phrase]]]
@@ -68,7 +68,7 @@ async function search(words) {
       const isIn = (text) => term.some((word) => text.includes(word))
       if (!isIn(title) && !isIn(text)) return []
       if (isIn(title)) score += 4
-      // Prefer the typed word to its synonyms.
+      // Prefer the typed word over its synonyms.
       if (title.includes(term[0]) || text.includes(term[0])) score += 2
     }
     return [{ entry, score, terms }]

@@ -8,7 +8,7 @@ export interface Layout {
   html: string
   headings: Heading[]
   sections: DocsSection[]
-  /** File of the page; undefined on the index. */
+  /** File of the page; undefined for the index. */
   file?: string | undefined
   /** Relative path from the page to the root, because a proxy may serve the docs under a path. */
   up: string
@@ -54,7 +54,7 @@ export function documentHtml({ title, up, current, body }: DocumentOptions): str
   <body>
     <a class="skip" href="#main">Skip to the content</a>
     <div class="wrap">
-      ${siteHeader({ up, current, between: searchField(up) })}
+      ${siteHeader({ root: up, current, insert: searchField(up) })}
       ${body}
     </div>
   </body>
@@ -64,13 +64,13 @@ export function documentHtml({ title, up, current, body }: DocumentOptions): str
 
 const quickstart = 'docs/guide/quickstart.md'
 
-// The button is for phones, where the navigation is hidden.
+// The button is only visible on phones, where it opens the navigation.
 const searchField = (up: string) => `<search>
   <input id="search" type="search" placeholder="Search" aria-label="Search the docs" aria-controls="found" data-root="${up}">
   <ol id="found" hidden></ol>
 </search><button class="pages" type="button" popovertarget="pages">All pages</button>`
 
-/** Returns true if a table has five columns or more, which need the space of "On this page". */
+/** Returns true if a table has five columns or more. It then takes the space of "On this page". */
 const hasWideTable = (html: string): boolean =>
   [...html.matchAll(/<thead>.*?<\/thead>/gs)].some(([head]) => head.split('<th>').length > 5)
 

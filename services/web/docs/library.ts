@@ -3,7 +3,7 @@ import path from 'node:path'
 import { addressOf, htmlText, type RenderedPage, renderPage } from './markdown.ts'
 
 const root = path.join(import.meta.dirname, '../../..')
-// Excludes the examples, which may contain installed packages.
+// Not all of `docs/`, because the examples may contain installed packages.
 const patterns = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
@@ -11,13 +11,13 @@ const patterns = [
 
 const picturePattern = 'docs/{guide,operate,internals,reference}/pictures/*.{png,svg}'
 
-// Examples that pages link to, and test vectors.
+// Files that pages link to: examples and test vectors.
 const examplePatterns = [
   'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
   'test/fixtures/*/vector*.json',
 ]
 
-/** Pages by file, their index, and the files of pictures and examples. */
+/** Texts of the pages by file, their index, and the files of pictures and examples. */
 export interface Library {
   index: string
   pages: Map<string, string>
@@ -25,7 +25,7 @@ export interface Library {
   examples: Set<string>
 }
 
-/** Fills in placeholders, such as the key of a development server. */
+/** Fills in placeholders, such as the publishable key of a development server. */
 export type Fill = (text: string) => string
 
 export async function readLibrary(fill: Fill): Promise<Library> {
@@ -61,7 +61,7 @@ export interface DocsSection {
   entries: { file: string; title: string; about: string }[]
 }
 
-/** Returns the Markdown pages in the order of the index. */
+/** Returns the sections of the index with their Markdown pages. */
 export function docsSectionsOf({ index }: Pick<Library, 'index'>): DocsSection[] {
   return index
     .split(/^## /m)

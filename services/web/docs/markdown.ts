@@ -26,7 +26,7 @@ export interface RenderOptions {
   up: string
 }
 
-/** Renders a docs page. Heading ids are those of GitHub, so that links between pages work on both. */
+/** Renders a docs page. Headings have the same ids as on GitHub, so that links between pages work in both places. */
 export function renderPage(
   markdown: string,
   { file, isPage, isExample = () => false, up }: RenderOptions,
@@ -83,8 +83,8 @@ function groupTabs(tokens: Token[]): (Token | Tab[])[] {
       parts.push(token)
       continue
     }
-    const before = parts.at(-1)
-    if (Array.isArray(before)) before.push({ title, code })
+    const last = parts.at(-1)
+    if (Array.isArray(last)) last.push({ title, code })
     else parts.push([{ title, code }])
     i += 1
   }
@@ -97,7 +97,7 @@ function titleOf(token: Token): string | undefined {
   return inner.length === 1 && inner[0]?.type === 'strong' ? inner[0].text : undefined
 }
 
-// Without scripts, the blocks are stacked under their titles.
+// Without JavaScript, the blocks are stacked under their titles.
 function tabsHtml(tabs: Tab[], marked: Marked): string {
   const parts = tabs.map(
     ({ title, code }) =>
@@ -115,10 +115,9 @@ function targetOf(href: string, { file, isPage, up }: RenderOptions): string | u
   return up + addressOf(target) + (fragment ? `#${fragment}` : '')
 }
 
-/** Returns `docs/guide/scoring` for `docs/guide/scoring.md`. */
+/** Returns the URL path of a page: `docs/guide/scoring` for `docs/guide/scoring.md`. */
 export const addressOf = (file: string): string => file.replace(/\.md$/, '')
 
-/** Returns the id of a heading. */
 const slugOf = (text: string): string =>
   text
     .toLowerCase()

@@ -5,7 +5,7 @@ import { apiTags } from '../../../infra/http/api-overview.ts'
 import {
   cachedFileRoute,
   fileRoute,
-  isolation,
+  isolationHeaders,
   memoizePromise,
   pageHeaders,
 } from '../../../infra/http/pages.ts'
@@ -24,17 +24,15 @@ import {
 } from './library.ts'
 import { addressOf } from './markdown.ts'
 
-/** Headers of text files. */
 export const plainHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
-/** Headers of docs pages and their assets. */
 export const docsHeaders = {
   ...pageHeaders({ referrer: 'strict-origin-when-cross-origin', caching: 'no-cache' }),
-  ...isolation,
+  ...isolationHeaders,
 }
 
 /**
- * Serves `/llms.txt`, `/llms-full.txt`, and every page of `docs/`: as Markdown at its path, and as HTML without `.md`.
- * Examples are served as is. Each file has its own route, so nothing else is reachable. Returns the library.
+ * Serves `/llms.txt`, `/llms-full.txt`, and every page of `docs/`, as Markdown at its path and as HTML without `.md`.
+ * Each file has its own route, so that no other file is reachable. Returns the library.
  */
 export async function docsRoutes(
   app: FastifyInstance,

@@ -5,7 +5,7 @@ export interface StartOptions {
   publishableKey: string
   /** Base URL of the server. Default: the server that served `/t.js`. Required with the npm package. */
   endpoint?: string
-  /** With `pending`, the SDK observes, stores and sends nothing until `consent(true)`. Default: `granted`. */
+  /** With `pending`, the SDK observes, stores and sends nothing until you call `consent(true)`. Default: `granted`. */
   consent?: 'granted' | 'pending'
   /** `minimal` skips canvas, graphics, audio, fonts and devices. The organization must allow it. Default: `full`. */
   mode?: 'full' | 'minimal'

@@ -2,20 +2,17 @@ import type { FingerprintReady, Handoff, StartOptions, TidegateClient } from './
 import { trackBehavior } from './behavior/inputs.ts'
 import { dropResumeToken } from './continuity.ts'
 import type { LiveDocument } from './document.ts'
-import { type ClientError, destroyedError, type Errors, endsDocument } from './errors.ts'
-import { followPage } from './page.ts'
-import { createPageRequests, observations } from './requests.ts'
-import { idle, member, textOf, withinBudget } from './support.ts'
+import { type ClientError, destroyedError, type Errors, requiresNewSession } from './errors.ts'
+import { createPageRequests, toBody } from './requests.ts'
+import { sendBatches } from './send-batches.ts'
+import { member, textOrNull, waitForIdle, withTimeoutOrNull } from './support.ts'
 
 /** A client that observes until `stop`; its calls then reject with the reason. */
 export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'waitForFingerprint'> {
   stop(reason: ClientError): void
 }
 
-/**
- * Starts observing this page in a collect session of its own; failures go to `errors`. Throws only if `fetch` is
- * missing.
- */
+/** Starts observing this page. Failures go to `errors`. Throws only if `fetch` is missing. */
 export function createClient(
   { publishableKey, endpoint, mode, waitMs }: Required<Omit<StartOptions, 'consent'>>,
   errors: Errors,
@@ -25,8 +22,8 @@ export function createClient(
   let stopReason = destroyedError()
   const requests = createPageRequests(signal)
   let behavior: ReturnType<typeof trackBehavior> | undefined
-  // Code that is not needed at once is loaded when the page is idle.
-  const idlePage = idle()
+  // The rest of the SDK is loaded when the page is idle.
+  const idlePage = waitForIdle()
   const snapshot = collect()
   let openingDocument: Promise<LiveDocument> | undefined
   const handoffs = new Map<string | undefined, Promise<Handoff>>()
@@ -48,7 +45,7 @@ export function createClient(
     if (openingDocument) return openingDocument
     const opening = retryInNewSession(open)
     openingDocument = opening
-    // A failed attempt is forgotten, so that the next call tries again.
+    // Forget a failed attempt, so that the next call tries again.
     opening.catch(() => {
       if (openingDocument === opening) openingDocument = undefined
     })
@@ -60,13 +57,13 @@ export function createClient(
       return await work()
     } catch (error) {
       if (signal.aborted) throw stopReason
-      if (!endsDocument(error)) throw error
+      if (!requiresNewSession(error)) throw error
       dropResumeToken(publishableKey)
       return work()
     }
   }
 
-  /** Runs `use` on the live document. If that has expired, retries once in a new session. */
+  /** Runs `use` on the live document. If the document has expired, retries once in a new session. */
   function withDocument<T>(use: (document: LiveDocument) => Promise<T>): Promise<T> {
     return retryInNewSession(async () => {
       const opening = liveDocument()
@@ -75,7 +72,7 @@ export function createClient(
       try {
         return await use(document)
       } catch (error) {
-        if (endsDocument(error) && openingDocument === opening) openingDocument = undefined
+        if (requiresNewSession(error) && openingDocument === opening) openingDocument = undefined
         throw error
       }
     })
@@ -84,12 +81,12 @@ export function createClient(
   async function flush(): Promise<number> {
     const document = await liveDocument()
     const observed = behavior?.drain()
-    // Late parts alone wait for one interval, because a hand-off usually includes them.
-    const late = observed || document.hasWaited ? document.takeLate() : {}
+    // Pending parts alone wait for one interval, because a hand-off usually includes them.
+    const pending = observed || document.hasWaited ? document.takePending() : {}
     document.hasWaited = true
-    const unsent = { ...(observed ? { behavior: observed } : {}), ...late }
+    const unsent = { ...(observed ? { behavior: observed } : {}), ...pending }
     if (Object.keys(unsent).length === 0) return document.intervalMs
-    const body = observations(unsent)
+    const body = toBody(unsent)
     return withDocument(async (document) => {
       document.intervalMs = (await document.client.sendBatch(body)).intervalMs
       return document.intervalMs
@@ -98,22 +95,22 @@ export function createClient(
 
   async function handOver(binding: string | undefined): Promise<Handoff> {
     const document = await liveDocument()
-    await withinBudget(waitMs, () => document.whole)
+    await withTimeoutOrNull(waitMs, () => document.snapshotComplete)
     const { sha256Of } = await import('./hashes.ts')
     const observed = behavior?.drain()
-    const body = observations({
+    const body = toBody({
       ...(observed ? { behavior: observed } : {}),
-      ...document.takeLate(),
+      ...document.takePending(),
       ...(binding === undefined ? {} : { binding: await sha256Of(binding) }),
     })
     const handoff = withDocument((document) => document.client.requestResult(body))
-    await document.stored
+    await document.stateStored
     return handoff
   }
 
   async function fingerprint(): Promise<FingerprintReady> {
     const { sessionId, fingerprintAt } = await withDocument(async (document) => {
-      await document.stored
+      await document.stateStored
       return document
     })
     return { ready: true, sessionId, timestamp: fingerprintAt }
@@ -123,12 +120,12 @@ export function createClient(
   setTimeout(() => {
     if (signal.aborted) return
     behavior = trackBehavior(signal)
-    setTimeout(() => followPage({ flush, requests, report: errors.report, signal }))
+    setTimeout(() => sendBatches({ flush, requests, report: errors.report, signal }))
   })
 
   return {
     getSession(options) {
-      const binding = textOf(member(options, 'binding')) ?? undefined
+      const binding = textOrNull(member(options, 'binding')) ?? undefined
       const pending = handoffs.get(binding)
       if (pending) return pending
       const handoff = errors.watch(handOver(binding)).finally(() => handoffs.delete(binding))

@@ -21,27 +21,27 @@ export function createConsentedClient({
 }: ConsentOptions): TidegateClient {
   const errors = createErrors()
   let isDestroyed = false
-  let refusal: unknown = noConsentError()
+  let reason: unknown = noConsentError()
   let running = hasConsent ? begin(errors) : undefined
 
   function grant(): void {
     try {
       running ??= begin(errors)
     } catch (error) {
-      refusal = error
+      reason = error
       errors.report(error)
     }
   }
 
   function withdraw(): void {
-    refusal = noConsentError()
+    reason = noConsentError()
     running?.stop(noConsentError())
     running = undefined
     forget()
   }
 
   const withRunning = <T>(call: (client: RunningClient) => Promise<T>): Promise<T> =>
-    running ? call(running) : errors.watch(Promise.reject(isDestroyed ? destroyedError() : refusal))
+    running ? call(running) : errors.watch(Promise.reject(isDestroyed ? destroyedError() : reason))
 
   return {
     getSession: (options) => withRunning((client) => client.getSession(options)),
@@ -49,7 +49,7 @@ export function createConsentedClient({
     onError: errors.listen,
     consent(value) {
       if (isDestroyed) return
-      // Pages are not type-checked: a text such as 'false' is no consent.
+      // Pages are not type-checked, and a string such as 'false' must not count as consent.
       if (value === true) grant()
       else withdraw()
     },

@@ -1,4 +1,4 @@
-import { readOrNull, withinBudget } from './support.ts'
+import { tryOrNull, withTimeoutOrNull } from './support.ts'
 
 export interface Continuity {
   resumeToken: string | undefined
@@ -14,26 +14,25 @@ const idKey = (scope: string) => `${idPrefix}${scope}`
 
 export async function loadContinuity(publishableKey: string): Promise<Continuity> {
   const resumeToken =
-    readOrNull(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
+    tryOrNull(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
   const scope = await readStored(scopeKey(publishableKey))
-  // A key used here for the first time has no scope yet, so send any stored id: the server ignores one of another
-  // organization.
-  const stateId = scope ? await readStored(idKey(scope)) : readOrNull(anyStateId)
+  // A new key has no scope yet, so send any stored id. The server ignores ids of other organizations.
+  const stateId = scope ? await readStored(idKey(scope)) : tryOrNull(anyStateId)
   return { resumeToken, stateId: stateId ?? undefined }
 }
 
-/** Stores the token for this tab only, so that a reload continues the session and a new tab starts one. */
+/** Stores the token for this tab only: a reload continues the session, and a new tab starts a new one. */
 export function storeResumeToken(publishableKey: string, token: string): void {
-  readOrNull(() => sessionStorage.setItem(resumeKey(publishableKey), token))
+  tryOrNull(() => sessionStorage.setItem(resumeKey(publishableKey), token))
 }
 
 export function dropResumeToken(publishableKey: string): void {
-  readOrNull(() => sessionStorage.removeItem(resumeKey(publishableKey)))
+  tryOrNull(() => sessionStorage.removeItem(resumeKey(publishableKey)))
 }
 
 /**
- * Stores the id in localStorage and IndexedDB, because browsers and people clear them separately. `scope` is the session's
- * `continuityScope`, because all keys of one organization and environment share a visitor.
+ * Stores the id in localStorage and IndexedDB, because browsers and people clear them separately. `scope` is the
+ * session's `continuityScope`, which all keys of an organization and environment share.
  */
 export async function storeStateId(
   publishableKey: string,
@@ -45,25 +44,25 @@ export async function storeStateId(
     [idKey(scope), id],
   ]
   if (signal.aborted) return
-  for (const [key, value] of entries) readOrNull(() => localStorage.setItem(key, value))
-  await withinBudget(500, () =>
+  for (const [key, value] of entries) tryOrNull(() => localStorage.setItem(key, value))
+  await withTimeoutOrNull(500, () =>
     withStore('readwrite', (store) => entries.map(([key, value]) => store.put(value, key))),
   )
 }
 
-/** Deletes everything that this file stores. The HTTP-only cookie expires within a day. */
-export function forgetBrowser(publishableKey: string): void {
+/** Deletes everything that the SDK stores, except for the HTTP-only cookie, which expires within a day. */
+export function deleteStoredData(publishableKey: string): void {
   dropResumeToken(publishableKey)
-  const scope = readOrNull(() => localStorage.getItem(scopeKey(publishableKey)))
-  readOrNull(() => localStorage.removeItem(scopeKey(publishableKey)))
-  if (scope !== null) readOrNull(() => localStorage.removeItem(idKey(scope)))
-  // Not opened first, because opening would create the database.
-  readOrNull(() => indexedDB.deleteDatabase(databaseName))
+  const scope = tryOrNull(() => localStorage.getItem(scopeKey(publishableKey)))
+  tryOrNull(() => localStorage.removeItem(scopeKey(publishableKey)))
+  if (scope !== null) tryOrNull(() => localStorage.removeItem(idKey(scope)))
+  // Deletes without opening, which would create the database.
+  tryOrNull(() => indexedDB.deleteDatabase(databaseName))
 }
 
 async function readStored(key: string): Promise<string | null> {
-  const local = readOrNull(() => localStorage.getItem(key))
-  return local ?? (await withinBudget(300, () => readDatabase(key)))
+  const local = tryOrNull(() => localStorage.getItem(key))
+  return local ?? (await withTimeoutOrNull(300, () => readDatabase(key)))
 }
 
 function anyStateId(): string | null {

@@ -3,9 +3,9 @@ import type { SentObservations } from '../../../schemas/observations.ts'
 import { answerChallenges } from './collectors/canvas.ts'
 import { answerQuestions } from './collectors/questions.ts'
 import { loadContinuity, storeResumeToken, storeStateId } from './continuity.ts'
-import { sentAddress } from './page-address.ts'
 import { encode, randomBytes } from './realm.ts'
-import { observations, type PageRequests, throwIfStopped } from './requests.ts'
+import { type PageRequests, throwIfStopped, toBody } from './requests.ts'
+import { shortenUrl } from './shorten-url.ts'
 import type { Collection, SnapshotOptions } from './snapshot.ts'
 import { yieldToPage } from './support.ts'
 
@@ -14,28 +14,25 @@ export interface LiveDocument {
   client: CollectClient
   fingerprintAt: number
   intervalMs: number
-  /** True once late parts have waited for one interval. */
+  /** True once pending parts have waited for one interval. */
   hasWaited: boolean
-  /**
-   * Returns, once, what the next body must include: answers to follow-up questions, and the whole snapshot if parts
-   * were late.
-   */
-  takeLate(): Pick<SentObservations, 'snapshot' | 'engine_answers'>
-  /** Resolves once the snapshot is complete. */
-  whole: Promise<unknown>
-  /** Resolves once the next session of this browser can be recognized. */
-  stored: Promise<void>
+  /** Returns, once, what the next body must include: engine answers, and the complete snapshot if parts were late. */
+  takePending(): Pick<SentObservations, 'snapshot' | 'engine_answers'>
+  /** Resolves once late parts are collected. */
+  snapshotComplete: Promise<unknown>
+  /** Resolves once the state id is stored, so that the next session of this browser is recognized. */
+  stateStored: Promise<void>
 }
 
 interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
   endpoint: string
   publishableKey: string
   requests: PageRequests
-  /** Collected once per page; a new session sends it again with fresh proofs. */
+  /** Collected once per page. A new session sends it again, with new proofs. */
   snapshot: Promise<Collection>
 }
 
-/** Opens a document, in this tab's session if that is still open, and delivers the snapshot. Throws CollectError. */
+/** Opens a document, in this tab's session if it is still open, and sends the snapshot. Throws `CollectError`. */
 export async function openDocument(options: DocumentOptions): Promise<LiveDocument> {
   const { publishableKey, endpoint, mode, requests, signal } = options
   throwIfStopped(signal)
@@ -54,7 +51,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     encode,
     pause: yieldToPage,
     sdk: { name: 'tidegate-web', version: sdkVersion, platform: 'web' },
-    page: { url: sentAddress(location.href), referrer: sentAddress(document.referrer) || null },
+    page: { url: shortenUrl(location.href), referrer: shortenUrl(document.referrer) || null },
     ...(resumeToken ? { resumeToken } : {}),
     ...(stateId ? { continuity: stateId } : {}),
   })
@@ -63,30 +60,30 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   storeResumeToken(publishableKey, opened.resumeToken)
   const [collected, proofs] = await Promise.all([options.snapshot, answerChallenges(opened, mode)])
   throwIfStopped(signal)
-  const ack = await client.sendBatch(observations({ snapshot: { ...collected.snapshot, proofs } }))
+  const ack = await client.sendBatch(toBody({ snapshot: { ...collected.snapshot, proofs } }))
   const { sessionId, continuityScope: scope } = opened
-  let late: ReturnType<LiveDocument['takeLate']> = {
+  let pending: ReturnType<LiveDocument['takePending']> = {
     ...(ack.engineQuestions.length > 0 && {
       engine_answers: await answerQuestions(ack.engineQuestions),
     }),
   }
-  const stored = ack.fingerprint
+  const stateStored = ack.fingerprint
     ? storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
     : Promise.resolve()
-  const whole = Promise.resolve(collected.whole).then((complete) => {
-    if (complete) late = { ...late, snapshot: { ...complete, proofs } }
+  const snapshotComplete = Promise.resolve(collected.lateSnapshot).then((complete) => {
+    if (complete) pending = { ...pending, snapshot: { ...complete, proofs } }
   })
   return {
     sessionId,
     client,
     fingerprintAt: ack.fingerprint?.timestamp ?? Date.now(),
     intervalMs: ack.intervalMs,
-    whole,
-    stored,
+    snapshotComplete,
+    stateStored,
     hasWaited: false,
-    takeLate() {
-      const parts = late
-      late = {}
+    takePending() {
+      const parts = pending
+      pending = {}
       return parts
     },
   }

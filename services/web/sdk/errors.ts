@@ -3,7 +3,7 @@ import { CollectError } from '../../../infra/wire/collect/client-transport.ts'
 export interface Errors {
   report(error: unknown): void
   listen(listener: (error: Error) => void): () => void
-  /** Returns the promise with a coded rejection, which is also reported. */
+  /** Reports a rejection of the promise. The returned promise rejects with an error that has a `code`. */
   watch<T>(promise: Promise<T>): Promise<T>
 }
 
@@ -30,13 +30,13 @@ export function destroyedError(): ClientError {
 }
 
 export function noConsentError(): ClientError {
-  return new ClientError('client.no_consent', 'There is no consent: consent(true) comes first.')
+  return new ClientError('client.no_consent', 'There is no consent: call consent(true) first.')
 }
 
-/** Returns true if the document is over and a new session is needed. */
-export function endsDocument(error: unknown): boolean {
+/** Returns true if the server accepts no more requests in this document, so that a new session is needed. */
+export function requiresNewSession(error: unknown): boolean {
   if (!(error instanceof CollectError)) return false
-  // Out of sequence: the server accepted a body, but its response, with the next nonce, was lost.
+  // `sequence_mismatch`: the server accepted a body, but the response with the next nonce was lost.
   return (
     error.nextAction === 'new_session' ||
     error.status === 410 ||
@@ -54,7 +54,7 @@ export function createErrors(): Errors {
       try {
         listener(coded)
       } catch (bug) {
-        // An exception in a listener goes to the page's console, not to the other listeners.
+        // An exception in a listener goes to the page's console, and the other listeners still run.
         setTimeout(() => {
           throw bug
         })
@@ -69,11 +69,11 @@ export function createErrors(): Errors {
       return () => listeners.delete(listener)
     },
     watch(promise) {
-      const watched = promise.catch((error: unknown) => {
+      const coded = promise.catch((error: unknown) => {
         throw withCode(error)
       })
-      watched.catch(report)
-      return watched
+      coded.catch(report)
+      return coded
     },
   }
 }

@@ -2,7 +2,7 @@ import { type Bytes, utf8 } from '../../../infra/wire/collect/protocol.ts'
 import { jsonOf } from './realm.ts'
 import { digestOf } from './web-crypto.ts'
 
-/** Returns the first 128 bits of SHA-256 as hex: short enough to send, too long to collide by chance. */
+/** Returns the first 128 bits of the SHA-256 as hex, which are enough to rule out chance collisions. */
 export async function hashBytes(bytes: Bytes): Promise<string> {
   return (await hex(bytes)).slice(0, 32)
 }

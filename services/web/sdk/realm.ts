@@ -1,9 +1,9 @@
-import { createSerialiser } from './serialiser.ts'
+import { createSerializer } from './serializer.ts'
 import { trusted } from './trusted.ts'
 
-// A clean realm: an empty frame whose built-ins the page has not touched. Functions that detect or send anything are
-// copied from it as this module loads, because the page can modify the frame later. If none can be opened (sandbox,
-// detached document), the page's built-ins are used, and the snapshot says so.
+// The clean realm is an empty frame whose built-ins the page has not touched. Functions that detect or send anything
+// are copied from it as this module loads, because the page can modify the frame later. Without a frame, as in a
+// sandbox, the page's built-ins are used, and the snapshot says so.
 type Window_ = Window & typeof globalThis
 
 const realm = openRealm()
@@ -11,7 +11,7 @@ const source: Window_ = realm?.window ?? window
 
 export const realmWindow: Window_ | null = realm?.window ?? null
 
-/** Returns true while the frame is in the document. Some pages remove elements that they do not know. */
+/** Returns true while the frame is in the document. Some pages remove unknown elements. */
 export function isRealmAttached(): boolean {
   return realm?.element.isConnected === true
 }
@@ -26,14 +26,14 @@ export const define = source.Object.defineProperty
 export const remove = source.Reflect.deleteProperty
 export const nativeSourceOf = source.Function.prototype.toString
 export const realmConsole = source.console
-/** Works only while the frame is attached. Bound, because `fetch` must be called on its window. */
+/** Works only while the frame is attached. Bound to its window, because `fetch` requires that. */
 export const realmFetch: typeof fetch | undefined = source.fetch?.bind(source)
 /** Undefined in Firefox before 113 and Safari before 16.4. */
 export const Compression: typeof CompressionStream | undefined = source.CompressionStream
 export const Response_ = source.Response
 
 const { charCodeAt } = source.String.prototype
-export const { encode, jsonOf } = createSerialiser({
+export const { encode, jsonOf } = createSerializer({
   isArray,
   keysOf: source.Object.keys,
   codeAt: (text, at) => apply(charCodeAt, text, [at]),
@@ -68,8 +68,8 @@ export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Returns a property of this page's `navigator` by the clean realm's getter, which the page cannot override; undefined
- * if it cannot be read.
+ * Reads a property of this page's `navigator` with the clean realm's getter, which the page cannot override. Returns
+ * undefined if it cannot be read.
  */
 export function readNavigator(name: string): unknown {
   const getter = navigatorGetters[name]
@@ -84,11 +84,11 @@ const navigatorGetters: Record<string, (() => unknown) | undefined> = {
   webdriver: source.Navigator && descriptorOf(source.Navigator.prototype, 'webdriver')?.get,
 }
 
-// Tries several ways to open a frame, because the page may have blocked some. Never throws.
+// Tries several ways to insert a frame, because the page may have blocked some. Never throws.
 function openRealm() {
-  for (const way of [byElement, byNamespace, byMarkup]) {
+  for (const insert of [insertElement, insertNamespaced, insertMarkup]) {
     try {
-      const frame = openBy(way)
+      const frame = openFrame(insert)
       if (frame) return frame
     } catch {
       // The next way may work.
@@ -97,11 +97,11 @@ function openRealm() {
   return null
 }
 
-// Finds the frame by `window[i]`, which pages cannot override, unlike `contentWindow`.
-function openBy(way: (host: Element) => void): { window: Window_; element: Element } | null {
+// Finds the frame through `window[i]`, which pages cannot override, unlike `contentWindow`.
+function openFrame(insert: (host: Element) => void): { window: Window_; element: Element } | null {
   const before: unknown[] = []
   for (let i = 0; window[i]; i++) before[i] = window[i]
-  way(document.body ?? document.documentElement)
+  insert(document.body ?? document.documentElement)
   for (let i = 0; window[i]; i++) {
     const frame = window[i] as Window_
     if (!includes(frame, before) && frame.frameElement && isUsable(frame))
@@ -122,11 +122,11 @@ function isUsable(frame: Window_): boolean {
   )
 }
 
-function byElement(host: Element): void {
+function insertElement(host: Element): void {
   host.appendChild(hide(document.createElement('iframe')))
 }
 
-function byNamespace(host: Element): void {
+function insertNamespaced(host: Element): void {
   host.insertBefore(hide(document.createElementNS('http://www.w3.org/1999/xhtml', 'iframe')), null)
 }
 
@@ -137,7 +137,7 @@ function hide(frame: Element): Element {
   return frame
 }
 
-function byMarkup(host: Element): void {
+function insertMarkup(host: Element): void {
   const frame = trusted.createHTML('<iframe hidden aria-hidden="true" tabindex="-1"></iframe>')
   host.insertAdjacentHTML('beforeend', frame)
 }

@@ -1,7 +1,7 @@
 import type { TidegateClient } from './api.ts'
 import { createErrors } from './errors.ts'
 
-/** Returns a client for a failed start: every call rejects, and each new listener is called with the reason. */
+/** Returns the client of a failed start. Every call rejects with the reason, and each new listener gets it. */
 export function createRefusedClient(reason: unknown): TidegateClient {
   const errors = createErrors()
   return {
@@ -10,9 +10,9 @@ export function createRefusedClient(reason: unknown): TidegateClient {
     onError(listener) {
       const stop = errors.listen(listener)
       // Nobody can listen before start() returns, so report the failure to each listener when it is added.
-      const ofListener = createErrors()
-      ofListener.listen(listener)
-      queueMicrotask(() => ofListener.report(reason))
+      const listenerErrors = createErrors()
+      listenerErrors.listen(listener)
+      queueMicrotask(() => listenerErrors.report(reason))
       return stop
     },
     consent() {},

@@ -3,10 +3,10 @@ import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import { destroyedError } from './errors.ts'
 import { Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
-import { storeRaw } from './stored-blocks.ts'
+import { toStoredBlocks } from './stored-blocks.ts'
 import { createWebCrypto } from './web-crypto.ts'
 
-// Generous, because on a machine 20 times slower the CPU takes longer than the network.
+// Generous, because on a very slow machine the CPU takes longer than the network.
 const timeoutMs = 30_000
 // Browsers limit keepalive bodies to 64 KiB in total.
 const keepaliveBytes = 60_000
@@ -15,41 +15,41 @@ export interface PageRequests {
   fetch: FetchLike
   deflate: Deflate
   crypto: AsyncClientCrypto
-  /** True while the page is being left, so that requests must survive it. */
-  setLeaving(leaving: boolean): void
+  /** Pass true while the page is being left, so that requests outlive it. */
+  setLeaving(isLeaving: boolean): void
 }
 
-export function observations(
+export function toBody(
   parts: Pick<SentObservations, 'snapshot' | 'behavior' | 'engine_answers' | 'binding'>,
 ): SentObservations {
   return { version: 1, elapsed_ms: Math.round(performance.now()), ...parts }
 }
 
 /**
- * Returns the clean realm's `fetch` with a timeout, and compression and crypto for its bodies. While the page is being
+ * Returns the clean realm's `fetch` with a timeout, and compression and crypto for bodies. While the page is being
  * left, requests start at once and outlive it. After an abort, none starts, and pending responses are dropped.
  */
 export function createPageRequests(signal: AbortSignal): PageRequests {
   const pageFetch = window.fetch.bind(window)
-  let leaving = false
+  let isLeaving = false
   return {
-    // A removed frame cannot send, and an emulated one has no fetch.
+    // Falls back to the page's fetch, because a removed frame cannot send, and an emulated one has no fetch.
     async fetch(url, request) {
       throwIfStopped(signal)
       const response = await (isRealmAttached() && realmFetch ? realmFetch : pageFetch)(url, {
         ...request,
-        keepalive: leaving && request.body.length < keepaliveBytes,
+        keepalive: isLeaving && request.body.length < keepaliveBytes,
         signal: abortAfter(timeoutMs),
       })
       throwIfStopped(signal)
       return response
     },
-    // Native compression is asynchronous, and a page that is being left may never get the result.
+    // Native compression is asynchronous, and may not finish before the page is gone.
     deflate: (bytes) =>
-      leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression),
-    crypto: createWebCrypto(() => leaving),
+      isLeaving || !Compression ? toStoredBlocks(bytes) : deflateRaw(bytes, Compression),
+    crypto: createWebCrypto(() => isLeaving),
     setLeaving(value) {
-      leaving = value
+      isLeaving = value
     },
   }
 }
@@ -75,6 +75,6 @@ async function deflateRaw(bytes: Bytes, Compress: typeof CompressionStream): Pro
     return new Uint8Array(deflated)
   } catch {
     // Chromium before 103 does not support `deflate-raw`.
-    return storeRaw(bytes)
+    return toStoredBlocks(bytes)
   }
 }

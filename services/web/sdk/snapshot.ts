@@ -7,17 +7,17 @@ import { collectEngine, collectEnvironment } from './collectors/environment.ts'
 import { collectFonts } from './collectors/fonts.ts'
 import { collectWebGl, collectWebGpu } from './collectors/graphics.ts'
 import { collectNavigator } from './collectors/navigator.ts'
-import { askFrame, askWorker, type Realms, realmDifferences } from './collectors/realms.ts'
+import { collectFrame, collectWorker, type Realms, realmDifferences } from './collectors/realms.ts'
 import { collectCapabilities, collectStorage } from './collectors/storage.ts'
-import { collectTamper, timezoneContradicts } from './collectors/tamper.ts'
-import { type AskBrowser, withinBudget, yieldToPage } from './support.ts'
+import { collectTamper, isTimezoneInconsistent } from './collectors/tamper.ts'
+import { type AskBrowser, withTimeoutOrNull, yieldToPage } from './support.ts'
 
-/** Snapshot without the families that failed, which the server reads as all null. */
+/** A snapshot without the families that failed. The server reads their members as null. */
 type CollectedSnapshot = Partial<Snapshot>
 
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>
-  /** Milliseconds for each required part, so long that only a stalled machine is late. */
+  /** Timeout of each required part in milliseconds, so long that only a stalled machine misses it. */
   waitMs: number
   signal: AbortSignal
 }
@@ -25,22 +25,22 @@ export interface SnapshotOptions {
 export interface Collection {
   /** Parts that were ready in time. */
   snapshot: CollectedSnapshot
-  /** The complete snapshot, if any part was late. */
-  whole: Promise<CollectedSnapshot> | null
+  /** The complete snapshot; null if no part was late. */
+  lateSnapshot: Promise<CollectedSnapshot> | null
 }
 
-// After this, a part is given up. Old engines on a machine 20 times slower take half a minute for a part.
+// A part that takes longer is left out. Old engines on a very slow machine take half a minute.
 const maxPartMs = 60_000
-// Timeout of a browser API call, counted from when all sequential parts are done.
+// Timeout of a call to a slow browser API, counted from when all sequential parts are done.
 const askTimeoutMs = 800
-// Time that font detection waits for the worker to preload fonts, which saves the page's thread 15 ms.
+// Font detection waits this long for the worker to preload fonts, which saves about 15 ms on the page's thread.
 const workerFontsMs = 40
 // Upper limit of `waitMs` for optional parts.
 const maxOptionalMs = 2000
 
 type Collect<T> = () => Promise<T | null> | T | null
 
-/** A part of the snapshot: its value at its deadline, and its final value. */
+/** A part of the snapshot: its value at its deadline (null if late), and its final value. */
 interface Part<T> {
   isSettled(): boolean
   inTime: Promise<T | null>
@@ -49,14 +49,14 @@ interface Part<T> {
 
 /**
  * Computes the parts one after another, so that on a slow machine each gets its full time. Parts that wait for the
- * browser or the worker start first and finish in the background.
+ * browser or the worker start first and run in the background.
  */
 export async function collectSnapshot(options: SnapshotOptions): Promise<Collection> {
   await yieldToPage()
   const parts = startParts(options)
   const snapshot = await assemble(parts, options.mode, 'inTime')
-  const isWhole = !snapshot.collection?.withheld.some(({ reason }) => reason === 'late')
-  return { snapshot, whole: isWhole ? null : assemble(parts, options.mode, 'final') }
+  const isComplete = !snapshot.collection?.withheld.some(({ reason }) => reason === 'late')
+  return { snapshot, lateSnapshot: isComplete ? null : assemble(parts, options.mode, 'final') }
 }
 
 function startParts({ mode, waitMs, signal }: SnapshotOptions) {
@@ -68,7 +68,7 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     await yieldToPage()
     return signal.aborted ? null : collect()
   }
-  const absent = <T>() => withDeadline<T>(Promise.resolve(null), Promise.resolve(), 0)
+  const emptyPart = <T>() => withDeadline<T>(Promise.resolve(null), Promise.resolve(), 0)
 
   function inSequence<T>(collect: Collect<T>): Part<T> {
     const value = previousPart.then(() => run(collect)).catch(() => null)
@@ -77,45 +77,44 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     return part
   }
 
-  // Starts at once; its time counts from the end of the sequential parts.
+  // Starts at once. The timeout counts from the end of the sequential parts.
   function inBackground<T>(collect: Collect<T>, ms = waitMs): Part<T> {
     const value = run(collect).catch(() => null)
-    return withDeadline(value, computed, ms)
+    return withDeadline(value, sequentialDone, ms)
   }
 
   const ask: AskBrowser = (work) => {
-    const answer = Promise.resolve().then(work)
+    const result = Promise.resolve().then(work)
     return withDeadline(
-      answer.catch(() => null),
-      computed,
+      result.catch(() => null),
+      sequentialDone,
       askTimeoutMs,
     ).inTime
   }
-  const fullModeOnly = <T>(collect: Collect<T>) => (isFull ? inSequence(collect) : absent<T>())
-  let onComputed = () => {}
-  const computed = new Promise<void>((resolve) => {
-    onComputed = resolve
+  const fullModeOnly = <T>(collect: Collect<T>) => (isFull ? inSequence(collect) : emptyPart<T>())
+  let onSequentialDone = () => {}
+  const sequentialDone = new Promise<void>((resolve) => {
+    onSequentialDone = resolve
   })
-  // The first date format loads locale data, and each font lookup asks the system. Let the worker do both first, which
-  // costs this thread nothing.
+  // The worker goes first, because the first date format loads locale data, and each font lookup asks the system.
   const dates = createGate()
   const fonts = createGate()
-  const datesRead = withinBudget(optionalMs, () => dates.opened)
+  const datesRead = withTimeoutOrNull(optionalMs, () => dates.opened)
   const afterWorkerDates = <T>(collect: Collect<T>) =>
     inBackground(() => datesRead.then(() => run(collect)))
   const backgroundParts = {
     worker: inBackground(() =>
-      askWorker(mode, { ms: maxPartMs, onAnswer: dates.open, onFonts: fonts.open }),
+      collectWorker(mode, { ms: maxPartMs, onValues: dates.open, onFonts: fonts.open }),
     ),
-    audio: isFull ? inBackground(() => collectAudio(maxPartMs)) : absent<Snapshot['audio']>(),
-    media: isFull ? inBackground(collectMedia, optionalMs) : absent<Snapshot['media']>(),
-    webgpu: isFull ? inBackground(collectWebGpu, optionalMs) : absent<Snapshot['webgpu']>(),
+    audio: isFull ? inBackground(() => collectAudio(maxPartMs)) : emptyPart<Snapshot['audio']>(),
+    media: isFull ? inBackground(collectMedia, optionalMs) : emptyPart<Snapshot['media']>(),
+    webgpu: isFull ? inBackground(collectWebGpu, optionalMs) : emptyPart<Snapshot['webgpu']>(),
     storage: inBackground(() => collectStorage(ask)),
     capabilities: inBackground(() => collectCapabilities(ask)),
     navigator: inBackground(() => collectNavigator(ask)),
     environment: afterWorkerDates(() => collectEnvironment(ask)),
-    frame: afterWorkerDates(() => askFrame(mode)),
-    timezoneMismatch: afterWorkerDates(timezoneContradicts),
+    frame: afterWorkerDates(() => collectFrame(mode)),
+    timezoneMismatch: afterWorkerDates(isTimezoneInconsistent),
   }
   const sequentialParts = {
     engine: inSequence(collectEngine),
@@ -124,11 +123,11 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     canvas: fullModeOnly(collectCanvas),
     graphics: fullModeOnly(collectWebGl),
     fonts: fullModeOnly(async () => {
-      await withinBudget(workerFontsMs, () => fonts.opened)
+      await withTimeoutOrNull(workerFontsMs, () => fonts.opened)
       return run(collectFonts)
     }),
   }
-  void previousPart.then(onComputed)
+  void previousPart.then(onSequentialDone)
   return { ...backgroundParts, ...sequentialParts }
 }
 
@@ -141,7 +140,7 @@ function createGate() {
 }
 
 function withDeadline<T>(value: Promise<T | null>, from: Promise<unknown>, ms: number): Part<T> {
-  const within = (limit: number) => from.then(() => withinBudget(limit, () => value))
+  const within = (limit: number) => from.then(() => withTimeoutOrNull(limit, () => value))
   let settled = false
   void value.then(() => {
     settled = true
@@ -159,54 +158,53 @@ function withDeadline<T>(value: Promise<T | null>, from: Promise<unknown>, ms: n
 async function assemble(
   parts: ReturnType<typeof startParts>,
   mode: SnapshotOptions['mode'],
-  which: 'inTime' | 'final',
+  stage: 'inTime' | 'final',
 ): Promise<CollectedSnapshot> {
   const withheld: Withheld[] = []
   const isFull = mode === 'full'
 
-  // Returns a part that the browser or its user may refuse, and records the reason if it is missing. `api`: true if the
-  // browser has the interface.
-  async function requirePart<T>(
+  // Returns a part that the browser or its user may block, and records the reason if it is missing.
+  async function readPart<T>(
     group: Withheld['group'],
     part: Part<T>,
-    { has, api = true }: { has: (value: T) => boolean; api?: boolean },
+    { has, isSupported = true }: { has: (value: T) => boolean; isSupported?: boolean },
   ): Promise<T | null> {
-    const value = await part[which]
+    const value = await part[stage]
     if (value !== null && has(value)) return value
     const isLate = value === null && !part.isSettled()
-    withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
+    withheld.push({ group, reason: isLate ? 'late' : isSupported ? 'blocked' : 'unsupported' })
     return value
   }
-  const fullModeOnly: typeof requirePart = async (group, part, options) =>
-    isFull ? requirePart(group, part, options) : null
+  const readInFullMode: typeof readPart = async (group, part, options) =>
+    isFull ? readPart(group, part, options) : null
 
-  const worker = await requirePart('worker', parts.worker, {
+  const worker = await readPart('worker', parts.worker, {
     has: ({ realm }) => realm.user_agent !== null,
   })
-  const frame = await requirePart('iframe', parts.frame, {
+  const frame = await readPart('iframe', parts.frame, {
     has: ({ realm }) => realm.user_agent !== null,
   })
-  const graphics = await fullModeOnly('webgl', parts.graphics, {
+  const graphics = await readInFullMode('webgl', parts.graphics, {
     has: ({ webgl }) => webgl.renderer !== null,
-    api: 'WebGLRenderingContext' in window,
+    isSupported: 'WebGLRenderingContext' in window,
   })
-  const [automation, tamper] = [await parts.automation[which], await parts.tamper[which]]
+  const [automation, tamper] = [await parts.automation[stage], await parts.tamper[stage]]
   return withoutMissing({
-    navigator: await parts.navigator[which],
-    environment: await parts.environment[which],
-    storage: await parts.storage[which],
-    capabilities: await parts.capabilities[which],
-    canvas: await fullModeOnly('canvas', parts.canvas, { has: ({ hash }) => hash !== null }),
-    fonts: await fullModeOnly('fonts', parts.fonts, {
+    navigator: await parts.navigator[stage],
+    environment: await parts.environment[stage],
+    storage: await parts.storage[stage],
+    capabilities: await parts.capabilities[stage],
+    canvas: await readInFullMode('canvas', parts.canvas, { has: ({ hash }) => hash !== null }),
+    fonts: await readInFullMode('fonts', parts.fonts, {
       has: ({ detected_count }) => detected_count !== null,
     }),
-    engine: await parts.engine[which],
-    audio: await fullModeOnly('audio', parts.audio, {
+    engine: await parts.engine[stage],
+    audio: await readInFullMode('audio', parts.audio, {
       has: ({ hash }) => hash !== null,
-      api: 'OfflineAudioContext' in window,
+      isSupported: 'OfflineAudioContext' in window,
     }),
-    media: await parts.media[which],
-    webgpu: await parts.webgpu[which],
+    media: await parts.media[stage],
+    webgpu: await parts.webgpu[stage],
     worker: worker?.realm,
     iframe: frame?.realm,
     webgl: graphics?.webgl,
@@ -217,7 +215,7 @@ async function assemble(
         ...tamper.foreign_primitives,
         ...(worker?.foreign.map((name) => `worker.navigator.${name}`) ?? []),
       ],
-      timezone_mismatch: await parts.timezoneMismatch[which],
+      timezone_mismatch: await parts.timezoneMismatch[stage],
       webgl_parameter_mismatch: graphics?.mismatch ?? null,
       realm_differences: realmDifferences({ frame, worker }),
     },

@@ -1,10 +1,10 @@
 import type { StartOptions, TidegateClient } from './api.ts'
 import { createClient } from './client.ts'
 import { createConsentedClient } from './consent.ts'
-import { forgetBrowser } from './continuity.ts'
+import { deleteStoredData } from './continuity.ts'
 import { ClientError } from './errors.ts'
 import { createRefusedClient } from './refused-client.ts'
-import { readOrNull } from './support.ts'
+import { tryOrNull } from './support.ts'
 
 const maxWaitMs = 5000
 
@@ -12,8 +12,7 @@ const clients = new Map<string, TidegateClient>()
 
 /**
  * Starts observing this page, or waits for consent. The same key and endpoint return the same client until it is
- * destroyed. Never throws: with invalid options the client's calls reject with `client.invalid_options`, and onError
- * reports it.
+ * destroyed. Never throws: with invalid options, the client's calls reject with `client.invalid_options`.
  */
 export function startAt(options: StartOptions, defaultEndpoint?: string): TidegateClient {
   try {
@@ -24,7 +23,7 @@ export function startAt(options: StartOptions, defaultEndpoint?: string): Tidega
     const client = createConsentedClient({
       hasConsent: consent === 'granted',
       begin: (errors) => createClient(settings, errors),
-      forget: () => forgetBrowser(settings.publishableKey),
+      forget: () => deleteStoredData(settings.publishableKey),
       onDestroy: () => clients.delete(name),
     })
     clients.set(name, client)
@@ -48,12 +47,12 @@ function readOptions(
     waitMs = maxWaitMs,
   } = passed
   if (typeof publishableKey !== 'string' || publishableKey === '')
-    throw invalid('publishableKey must be a publishable key.')
+    throw invalid('publishableKey must be a publishable key (pk_live_… or pk_test_…).')
   const url =
-    typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
+    typeof endpoint === 'string' ? tryOrNull(() => new URL(endpoint, location.href)) : null
   if (endpoint === undefined || !url || !/^https?:$/.test(url.protocol))
     throw invalid('endpoint must be the URL of a server.')
-  // A misspelled 'pending' must not start observing.
+  // A misspelled 'pending' must not count as 'granted'.
   if (consent !== 'granted' && consent !== 'pending')
     throw invalid("consent must be 'granted' or 'pending'.")
   if (mode !== 'full' && mode !== 'minimal') throw invalid("mode must be 'full' or 'minimal'.")

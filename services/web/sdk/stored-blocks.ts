@@ -3,8 +3,8 @@ import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 // Largest stored block (RFC 1951, section 3.2.4).
 const storedBytes = 0xffff
 
-/** Returns a valid raw deflate stream of stored (uncompressed) blocks. */
-export function storeRaw(bytes: Bytes): Bytes {
+/** Returns the bytes as a raw deflate stream of stored (uncompressed) blocks. */
+export function toStoredBlocks(bytes: Bytes): Bytes {
   const blocks = Math.max(1, Math.ceil(bytes.length / storedBytes))
   const stored = new Uint8Array(blocks * 5 + bytes.length)
   const header = new DataView(stored.buffer)

@@ -12,7 +12,7 @@ interface Policy {
   createScriptURL(url: string): string
 }
 
-/** Trusted Types policy for the SDK's few constant strings. Without Trusted Types it returns them unchanged. */
+/** Trusted Types policy for the SDK's few constant strings. */
 export const trusted = createPolicy()
 
 function createPolicy(): Policy {
@@ -20,8 +20,7 @@ function createPolicy(): Policy {
   try {
     return window.trustedTypes?.createPolicy('tidegate', rules) ?? rules
   } catch {
-    // The page's CSP forbids the name, or another copy of the SDK took it. The page then reports a violation per
-    // string.
+    // The page's CSP forbids the policy's name, or another copy of the SDK uses it. Each string is then a violation.
     return rules
   }
 }

@@ -18,9 +18,9 @@ import {
   utf8,
 } from '../../../infra/wire/collect/protocol.ts'
 import { isRealmAttached, type Subtle, subtle } from './realm.ts'
-import { withinBudget } from './support.ts'
+import { withTimeoutOrNull } from './support.ts'
 
-// A realm that the page has removed never responds.
+// If the page removes the realm, its promises never settle.
 const timeoutMs = 2000
 const hash = 'SHA-256'
 
@@ -36,18 +36,18 @@ async function nativeOrScript<T>(
   script: (crypto: ScriptCrypto) => T,
 ): Promise<T> {
   const available = isRealmAttached() ? subtle : undefined
-  const answer = available && (await withinBudget(timeoutMs, () => native(available)))
-  return answer ?? script(await loadScriptCrypto())
+  const result = available && (await withTimeoutOrNull(timeoutMs, () => native(available)))
+  return result ?? script(await loadScriptCrypto())
 }
 
-/** Returns the client's crypto. While `isLeaving`, bodies are sealed by script, to finish before the page is gone. */
+/** Returns the client's crypto. While `isLeaving`, a script seals bodies, to finish before the page is gone. */
 export function createWebCrypto(isLeaving: () => boolean): AsyncClientCrypto {
   return {
     createKeyPair(random) {
       const privateKey = random(keyBytes)
       return nativeOrScript(
         async (subtle) => {
-          const publicKey = toBase64Url(await agree(subtle, privateKey, basePoint))
+          const publicKey = toBase64Url(await x25519(subtle, privateKey, basePoint))
           return { privateKey, publicKey }
         },
         (crypto) => crypto.createKeyPair(() => privateKey),
@@ -57,7 +57,7 @@ export function createWebCrypto(isLeaving: () => boolean): AsyncClientCrypto {
       nativeOrScript(
         async (subtle) => {
           const point = fromBase64Url(server.serverPublicKey)
-          const secret = await agree(subtle, keyPair.privateKey, point)
+          const secret = await x25519(subtle, keyPair.privateKey, point)
           return deriveKeys(subtle, secret, saltInput(server.address))
         },
         (crypto) => crypto.deriveDocumentKeys(keyPair, server),
@@ -89,6 +89,7 @@ export function signAnswers(key: AnswerKey, answers: Answers): Promise<string> {
   )
 }
 
+/** Returns the SHA-256 of the bytes. */
 export function digestOf(bytes: Bytes): Promise<Uint8Array> {
   return nativeOrScript<Uint8Array>(
     async (subtle) => new Uint8Array(await subtle.digest(hash, bytes)),
@@ -141,7 +142,7 @@ basePoint[0] = 9
 const pkcs8Header = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 110, 4, 34, 4, 32]
 
 // Computes the X25519 shared secret. Rejects for a low-order point.
-async function agree(subtle: Subtle, privateKey: Uint8Array, point: Bytes): Promise<Bytes> {
+async function x25519(subtle: Subtle, privateKey: Uint8Array, point: Bytes): Promise<Bytes> {
   const pkcs8 = new Uint8Array(pkcs8Header.length + keyBytes)
   pkcs8.set(pkcs8Header)
   pkcs8.set(privateKey, pkcs8Header.length)
@@ -153,5 +154,5 @@ async function agree(subtle: Subtle, privateKey: Uint8Array, point: Bytes): Prom
   return new Uint8Array(await subtle.deriveBits(algorithm, privateHandle, keyBytes * 8))
 }
 
-// Web Crypto's types exclude shared memory.
+// Copies, because the types of Web Crypto exclude shared memory.
 const copy = (bytes: Uint8Array): Bytes => new Uint8Array(bytes)

@@ -1,4 +1,4 @@
-// Generated from /openapi.json (4e76353ab9a29e73) by make sdk-types. Don't edit.
+// Generated from /openapi.json (b7e3bea91afb8520) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -210,7 +210,7 @@ export interface components {
         | 'browser_with_tool_handshake'
         | 'hosting_network'
       )[]
-      /** @description Checks that could have told more, but were not made. */
+      /** @description Checks that were not made. */
       unchecked: (
         | 'published_ranges'
         | 'reverse_dns'

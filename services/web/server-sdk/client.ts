@@ -11,12 +11,12 @@ import type {
   VisitorFingerprintSummary,
 } from './api.ts'
 
-/** For `whenUnavailable`: the call rejects, and your code refuses what it cannot check. */
+/** For `whenUnavailable`: the call rejects, so your code rejects requests that it can't check. */
 export function failClosed(error: UnavailableError): never {
   throw error
 }
 
-/** For `whenUnavailable`: the call resolves to undefined, and your code goes on without Tidegate. */
+/** For `whenUnavailable`: the call resolves to undefined, so your code continues without Tidegate. */
 export function failOpen(): undefined {
   return undefined
 }
@@ -26,13 +26,13 @@ export interface ClientOptions<Fallback> {
   url: string
   secretKey: string
   /**
-   * Called when Tidegate cannot be reached, or answers 429 or 5xx after all retries; the call resolves to what it returns.
-   * Pass `failClosed`, `failOpen` or a function of your own. Lists reject in any case.
+   * Called if Tidegate can't be reached, or still returns 429 or 5xx after all retries. The call then resolves to its
+   * result. Pass `failClosed`, `failOpen` or your own function. Lists always reject instead.
    */
   whenUnavailable: (error: UnavailableError) => Fallback
-  /** Milliseconds for one attempt. Default 5000. */
+  /** Timeout of one attempt in milliseconds. Default: 5000. */
   timeoutMs?: number
-  /** Attempts after the first one. Default 2. */
+  /** Number of retries after the first attempt. Default: 2. */
   retries?: number
   fetch?: typeof fetch
 }
@@ -52,17 +52,17 @@ export interface Client<Fallback> {
   sessions: {
     /** Scope `sessions:read`. */
     get(sessionId: string, query?: Query<'getSession'>): Promise<SessionDetail | Fallback>
-    /** Newest decision first; asks for the next page as you iterate. Scope `sessions:list`. */
+    /** Iterates over sessions, newest decision first, fetching pages as needed. Scope `sessions:list`. */
     list(query?: ListQuery<'listSessions'>): AsyncIterableIterator<SessionSummary>
     /** Scope `sessions:list`. */
     count(query?: Query<'countSessions'>): Promise<SessionAggregates | Fallback>
-    /** Sets your id of the end user; null clears it. Scope `sessions:update`. */
+    /** Sets your user id for the session; null clears it. Scope `sessions:update`. */
     setUser(sessionId: string, clientUserId: string | null): Promise<SessionDetail | Fallback>
   }
   visitors: {
     /** Scope `fingerprints:read`. */
     get(visitorId: string): Promise<VisitorFingerprintDetail | Fallback>
-    /** Scope `fingerprints:list`. */
+    /** Iterates over visitors, fetching pages as needed. Scope `fingerprints:list`. */
     list(
       query?: ListQuery<'listVisitorFingerprints'>,
     ): AsyncIterableIterator<VisitorFingerprintSummary>
@@ -72,15 +72,15 @@ export interface Client<Fallback> {
     create(mark: MarkRequestInput): Promise<Mark | Fallback>
     remove(markId: string): Promise<Mark | Fallback>
   }
-  /** Scores requests that run no JavaScript, 1 to 50 at a time, in their order. Scope `requests:score`. */
+  /** Scores 1 to 50 requests of clients that run no JavaScript; results keep the order. Scope `requests:score`. */
   scoreRequests(requests: RequestToScore[]): Promise<ScoredRequest[] | Fallback>
 }
 
-/** The API refused the request. `requestId` finds it in the server's log. */
+/** Error response of the API. Search the server's log for `requestId`. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
-  /** Listed at `/docs/errors` of the server. */
+  /** All codes are listed at `/docs/errors` of the server. */
   readonly code: string
   readonly requestId: string | undefined
   readonly details: ApiErrorDetails | undefined
@@ -88,7 +88,7 @@ export class ApiError extends Error {
   readonly isRetryable: boolean
 
   constructor(status: number, error: Partial<ApiFailure>) {
-    super(error.message ?? `Tidegate answered ${status}`)
+    super(error.message ?? `Tidegate returned status ${status}`)
     this.status = status
     this.code = error.code ?? 'unknown'
     this.requestId = error.request_id
@@ -105,7 +105,7 @@ interface ApiFailure {
   details: ApiErrorDetails
 }
 
-/** Tidegate could not be reached, or answered 429 or 5xx after all retries. `cause` is the last failure. */
+/** Tidegate could not be reached, or still returned 429 or 5xx after all retries. `cause` is the last failure. */
 export class UnavailableError extends Error {
   override name = 'UnavailableError'
 }
@@ -122,7 +122,7 @@ interface Page<T> {
   pagination: { next_cursor?: string }
 }
 
-/** A typed client of the REST API. Safe to share: it holds no connection of its own. */
+/** Creates a typed client of the REST API. All of your code can share one. */
 export function createClient<Fallback>(options: ClientOptions<Fallback>): Client<Fallback> {
   const send = createSender(options)
 
@@ -178,7 +178,7 @@ function segment(id: string): string {
   return id
 }
 
-// Longest Retry-After that is honored. Beyond it, the call fails at once.
+// A longer Retry-After makes the call fail without further retries.
 const maxWaitMs = 30_000
 
 function createSender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
@@ -199,7 +199,7 @@ function createSender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) 
       headers: {
         authorization: `Bearer ${secretKey}`,
         ...(body && { 'content-type': 'application/json' }),
-        // Makes retries idempotent: a repeated command returns the first response.
+        // A retry of a completed request returns the first response instead of creating a second mark.
         ...(method !== 'GET' && { 'idempotency-key': crypto.randomUUID() }),
       },
       ...(body && { body: JSON.stringify(body) }),
@@ -239,13 +239,13 @@ async function attemptOnce<T>(request: () => Promise<Response>): Promise<Outcome
     if (!failure.isRetryable) throw failure
     const retryAfterMs = retryAfter(response.headers.get('retry-after'))
     return {
-      problem: `Tidegate answered ${status}`,
+      problem: `Tidegate returned status ${status}`,
       cause: failure,
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     }
   } catch (cause) {
     if (cause instanceof ApiError) throw cause
-    return { problem: status === 0 ? 'Tidegate cannot be reached' : 'the answer broke off', cause }
+    return { problem: status === 0 ? 'Tidegate cannot be reached' : 'truncated response', cause }
   }
 }
 
@@ -254,7 +254,7 @@ function errorIn(text: string): Partial<ApiFailure> {
     const { error } = JSON.parse(text)
     return typeof error === 'object' && error !== null ? error : {}
   } catch {
-    // A proxy may send any body.
+    // The response may come from a proxy.
     return {}
   }
 }

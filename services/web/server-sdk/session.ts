@@ -1,11 +1,11 @@
-/** Payload of a sealed token: the session at its decision. Later versions of Tidegate add members. */
+/** Payload of a sealed token: the session at the time of its decision. Later versions of Tidegate may add members. */
 export interface VerifiedSession {
   object: 'session_verification'
   session_id: string
   decision: {
     event_id: string
     verdict: 'human' | 'inconclusive' | 'bot'
-    /** 0 (a person) to 100 (a program). */
+    /** 0 (person) to 100 (bot). */
     risk_score: number
     phase: string
     is_provisional: boolean
@@ -28,12 +28,12 @@ export interface VerifiedSession {
     confidence: number
     identified_at: string
   } | null
-  /** Signals that speak for a bot. */
+  /** Signals that indicate a bot. */
   signals: { id: string; category: string; confidence: string; score: number }[]
   /** Points by category. */
   score_breakdown: { categories: Record<string, number> }
   attribution: { bot: Attribution | null }
-  /** The bot or agent that the session says it is. Servers before 0.1.0 sent none. */
+  /** The bot or agent that the session claims to be. Absent with servers before 0.1.0. */
   agent?: {
     status: 'none' | 'declared' | 'signed' | 'verified' | 'spoofed'
     provider: string | null
@@ -43,11 +43,11 @@ export interface VerifiedSession {
     evidence: Record<string, unknown> | null
   }
   hand_off?: {
-    /** The page answered its document's challenge. */
+    /** True if the page answered the challenge of its document. */
     challenge_answered: boolean
-    /** A key, pointer, finger or screen reader was used. */
+    /** True if a key, pointer, finger or screen reader was used. */
     input_observed: boolean
-    /** SHA-256 (hex) of the text that the page passed as `binding`. */
+    /** SHA-256 (hex) of the text that the page passed as `binding`; null if none. */
     binding: string | null
   }
 }

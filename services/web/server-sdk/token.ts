@@ -1,28 +1,28 @@
 import { base64Bytes } from './base64.ts'
 import type { VerifiedSession } from './session.ts'
 
-/** The token is not sealed to this key, or was changed. */
+/** The token is not sealed to this key, or was modified. */
 export class TokenError extends Error {
   override name = 'TokenError'
 }
 
 export interface VerifyOptions {
-  /** Secret key of the organization and environment whose publishable key the page uses. Throws where it is missing. */
+  /** Secret key of the same organization and environment as the page's publishable key. */
   secretKey: string | undefined
-  /** Seconds that a token is good for after its decision, and that clocks may differ. Default 300. */
+  /** Seconds for which a token is valid; also the tolerance for a clock that is behind. Default: 300. */
   maxAge?: number
   /** The text that the page passed to `getSession({ binding })`, such as the form's one-time token. */
   binding?: string | undefined
   /**
-   * Makes a token count once: adds the id to a store that all your processes share, in one atomic step, for `ttl` seconds,
-   * and returns true if the id was there before. With Redis: `(await redis.set(id, 1, { NX: true, EX: ttl })) === null`.
+   * Makes a token single-use: atomically adds the id, for `ttl` seconds, to a store that all your processes share, and
+   * returns true if the id was already there. With Redis: `(await redis.set(id, 1, { NX: true, EX: ttl })) === null`.
    */
   seen?: (id: string, ttl: number) => boolean | Promise<boolean>
-  /** Epoch milliseconds. Default: the present. */
+  /** Current time in epoch milliseconds. Default: `Date.now()`. */
   now?: number
 }
 
-/** `unreadable`: forged, damaged, or sealed to other keys. `message` is for your log, not for the visitor. */
+/** Result of `verifyToken`. `unreadable`: forged, damaged, or sealed to other keys. `message` is for your log only. */
 export type Verification =
   | { ok: true; session: VerifiedSession }
   | {
@@ -34,8 +34,8 @@ export type Verification =
 const defaultMaxAge = 300
 
 /**
- * Opens a sealed token and verifies that it is recent and belongs to this request. Whatever the browser sent can be passed
- * as `token`. Rejects only for a missing secret key, and when `seen` does.
+ * Opens a sealed token and verifies that it is recent and belongs to this request. `token` may be anything. Rejects
+ * only if the secret key is missing, or if `seen` rejects.
  */
 export async function verifyToken(token: unknown, options: VerifyOptions): Promise<Verification> {
   const { secretKey, maxAge = defaultMaxAge, binding, seen, now = Date.now() } = options
@@ -58,8 +58,8 @@ export async function verifyToken(token: unknown, options: VerifyOptions): Promi
   if (!(Math.abs(age) <= maxAge))
     return refusal('expired', `the token is ${Math.round(age)} s old, and may be ${maxAge} s old`)
 
-  // 3. It must belong to this form.
-  // A binding that is undefined was lost, for example with an expired login session, and matches no token.
+  // 3. It must belong to this request.
+  // An undefined or empty binding matches no token: the caller has lost it, for example with an expired session.
   const isBound = 'binding' in options
   if (isBound && (!binding || session.hand_off?.binding !== (await sha256Hex(binding))))
     return refusal('wrong_binding', 'the token was made with another binding, or without one')
@@ -86,7 +86,7 @@ const label = 'foil-sealed-results-v2\0'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /**
- * Returns the token's payload without verifying age, binding or reuse. Rejects with TokenError. Layout:
+ * Returns the token's payload. Does not verify age, binding or single use. Rejects with `TokenError`. The layout is in
  * guide/server.md.
  */
 export async function openToken(
@@ -106,18 +106,18 @@ export async function openToken(
         ? await decrypt(bytes.subarray(1 + nonceBytes), key, part(bytes, 1, nonceBytes))
         : await openRecipient(bytes, { hash, key })
     const session = JSON.parse(new TextDecoder().decode(await inflate(compressed)))
-    // Only a holder of the key can create a payload without these.
+    // A payload without these members can only come from a holder of the key.
     const { event_id, evaluated_at } = session.decision
     if (typeof event_id !== 'string' || Number.isNaN(Date.parse(evaluated_at)))
       throw new TokenError('the token has no decision')
     return session
   } catch (cause) {
     if (cause instanceof TokenError) throw cause
-    throw new TokenError('the token was changed, or is none', { cause })
+    throw new TokenError('the token was modified, or is not a sealed token', { cause })
   }
 }
 
-// Version 2: a random content key encrypts the payload, and the key of each recipient encrypts the content key.
+// Version 2: a random content key encrypts the payload, and each recipient's key wraps the content key.
 async function openRecipient(bytes: Bytes, { hash, key }: { hash: string; key: Bytes }) {
   const view = new DataView(bytes.buffer)
   if (bytes[0] !== 2 || bytes.length < headerBytes)
@@ -125,7 +125,7 @@ async function openRecipient(bytes: Bytes, { hash, key }: { hash: string; key: B
   const count = view.getUint16(1)
   const end = headerBytes + view.getUint32(15) + tagBytes
   if (count < 1 || bytes.length !== end + count * recipientBytes)
-    throw new TokenError('the token is cut, or has too much')
+    throw new TokenError('the token has the wrong length')
 
   const ids = Array.from({ length: count }, (_, i) =>
     part(bytes, end + i * recipientBytes, idBytes),
@@ -133,9 +133,7 @@ async function openRecipient(bytes: Bytes, { hash, key }: { hash: string; key: B
   const recipientId = await sha256(`${hash}\0sealed-results-recipient-id`)
   const index = ids.findIndex((id) => id.every((byte, i) => byte === recipientId[i]))
   if (index < 0)
-    throw new TokenError(
-      'the token is sealed to other keys: of another organization or environment',
-    )
+    throw new TokenError('the token is sealed to the keys of another organization or environment')
 
   const at = end + index * recipientBytes + idBytes
   const contentKey = await decrypt(
@@ -175,7 +173,7 @@ async function sha256Hex(text: string): Promise<string> {
   return Array.from(await sha256(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-// Stops at maxPayloadBytes, so that a decompression bomb cannot exhaust memory.
+// Limited to maxPayloadBytes, so that a small token can't exhaust memory.
 async function inflate(compressed: Bytes): Promise<Bytes> {
   const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('deflate'))
   const reader = stream.getReader()
@@ -185,7 +183,7 @@ async function inflate(compressed: Bytes): Promise<Bytes> {
     length += read.value.length
     if (length > maxPayloadBytes) {
       await reader.cancel()
-      throw new TokenError('the token holds more than 4 MiB')
+      throw new TokenError('the token contains more than 4 MiB')
     }
     chunks.push(read.value)
   }

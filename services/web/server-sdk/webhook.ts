@@ -6,14 +6,14 @@ import type {
 } from './api.ts'
 import { base64Bytes } from './base64.ts'
 
-/** `type` tells them apart. Later versions of Tidegate add types. */
+/** A webhook event, by `type`. Later versions of Tidegate may add types. */
 export type WebhookEvent =
   | SessionFingerprintCalculatedWebhookEvent
   | SessionResultPersistedWebhookEvent
   | GateSessionApprovedWebhookEvent
   | WebhookTestWebhookEvent
 
-/** The delivery is not signed with the secret, is too old, or was changed. Answer 401. */
+/** The delivery is not signed with the secret, is too old, or was modified. Respond with 401. */
 export class WebhookError extends Error {
   override name = 'WebhookError'
 }
@@ -24,8 +24,8 @@ const toleranceSeconds = 300
 type HeaderSource = Headers | Record<string, string | string[] | undefined>
 
 /**
- * Verifies a webhook delivery and returns its event. `body` is the raw body: JSON that was parsed and written again has
- * other bytes. `secret` is `whsec_…`, or during a rotation a list of the old and the new one. Rejects with WebhookError.
+ * Verifies a webhook delivery and returns its event. Rejects with `WebhookError`. `body` is the raw request body,
+ * because re-serialized JSON has different bytes. `secret` is `whsec_…`, or during a rotation a list of both.
  */
 export async function verifyWebhook(
   body: string | Uint8Array,
@@ -54,7 +54,7 @@ export async function verifyWebhook(
   const content = await signed.arrayBuffer()
   for (const candidate of [secret].flat())
     if (await isSigned(content, signatures, candidate)) return JSON.parse(text)
-  throw new WebhookError('no signature matches: another secret, or a changed body')
+  throw new WebhookError('no signature matches: the secret is different, or the body was modified')
 }
 
 async function isSigned(
@@ -74,7 +74,7 @@ async function isSigned(
   return false
 }
 
-// Duck-typed, because libraries and realms have their own Headers classes.
+// Not `instanceof`, because libraries have their own Headers classes.
 const isHeaders = (headers: HeaderSource): headers is Headers => typeof headers.get === 'function'
 
 function headerOf(headers: HeaderSource, name: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import { createLru } from '../../../infra/lru.ts'
-import type { PostOutcome, WebhookClient } from '../../../infra/safe-http/client.ts'
+import type { RequestOutcome, WebhookClient } from '../../../infra/safe-http/client.ts'
 import { webhookBody } from '../../../infra/wire/webhooks/events.ts'
 import {
   activeSecrets,
@@ -20,18 +20,16 @@ export interface AttemptRequest {
   event: WebhookEventRow
   endpoint: EndpointRow
   timeoutMs?: number
-  /** Called before the first byte is sent; if it returns false, nothing is sent and the outcome is `dropped`. */
+  /** Called right before the request is sent. If it returns false, nothing is sent and the outcome is `dropped`. */
   canSend?: () => boolean
 }
 
 export interface PostedAttempt {
   attemptedAt: number
-  outcome: PostOutcome
+  outcome: RequestOutcome
 }
 
-/**
- * Posts the event once, signed with the live secrets. Rejects, without sending, only if a secret cannot be decrypted.
- */
+/** Posts the event once, signed with the active secrets. Rejects, without sending, if a secret cannot be decrypted. */
 export async function makeAttempt(
   { client, secrets, clock }: AttemptDeps,
   { event, endpoint, timeoutMs, canSend }: AttemptRequest,
@@ -64,16 +62,16 @@ export async function makeAttempt(
 
 const maxCachedSecrets = 10_000
 
-/** Decrypts signing secrets, with a cache: decryption costs more than the signature itself. */
+/** Decrypts signing secrets. Caches them, because decryption costs more than the signature itself. */
 export function createSigningSecrets(keyring: Keyring) {
   const cache = createLru<string, string>(maxCachedSecrets)
   return {
     open(endpointId: string, sealed: Buffer): string {
-      const name = `${endpointId} ${sealed.toString('base64')}`
-      const cached = cache.get(name)
+      const key = `${endpointId} ${sealed.toString('base64')}`
+      const cached = cache.get(key)
       if (cached !== undefined) return cached
       const secret = openSigningSecret({ keyring, sealed, endpointId })
-      cache.set(name, secret)
+      cache.set(key, secret)
       return secret
     },
   }

@@ -1,7 +1,7 @@
 import { type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import type { TrafficEvent } from '../../../infra/event-store/event.ts'
 import { derivedId } from '../../../infra/ids.ts'
-import type { PostOutcome } from '../../../infra/safe-http/client.ts'
+import type { RequestOutcome } from '../../../infra/safe-http/client.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import {
   dataKeySubjects,
@@ -11,13 +11,13 @@ import {
 import type { AttemptRequest, PostedAttempt } from './attempt.ts'
 
 export interface RetryInput {
-  outcome: PostOutcome
-  /** Attempts since the delivery was raised or redelivered, this one included. */
+  outcome: RequestOutcome
+  /** Attempts since the delivery was raised or last redelivered, including this one. */
   attemptsInRound: number
   now: number
   /** Retry schedule: the wait before each attempt of the round. */
   waitsSeconds: readonly number[]
-  /** From 0 to 1, for the jitter. */
+  /** Random number from 0 to 1, for the jitter. */
   random: number
 }
 
@@ -30,10 +30,10 @@ export interface AttemptResult {
 export const goneStatus = 410
 
 const jitter = 0.2
-// Minimum wait after a 429 or a timeout, because the receiver is overloaded.
+// Minimum wait after a 429 or a timeout, which suggest that the receiver is overloaded.
 const overloadSeconds = 60
 
-/** Returns the result of an attempt, and when the next one is due according to the schedule and Retry-After. */
+/** Returns the result of an attempt and the time of the next one, by the retry schedule and Retry-After. */
 export function attemptResult(input: RetryInput): AttemptResult {
   const { outcome, attemptsInRound, now, waitsSeconds } = input
   if (isSuccess(outcome)) return { result: 'succeeded', nextAttemptAt: null }
@@ -43,9 +43,9 @@ export function attemptResult(input: RetryInput): AttemptResult {
   return { result: 'retrying', nextAttemptAt: now + Math.round(waitSeconds(wait, input) * 1000) }
 }
 
-// The scheduled wait with 20 % jitter, so that deliveries that failed together are not retried together. The minimum
-// after an overload never exceeds the longest scheduled wait, because an operator may want a shorter schedule.
-// Retry-After at most doubles the wait; otherwise a receiver could have its deliveries stored for years.
+// Applies 20% jitter, so that deliveries that failed together are not retried together. The minimum after an overload
+// never exceeds the longest wait of the configured schedule. Retry-After can at most double the wait, so that a
+// receiver can't postpone a delivery for years.
 function waitSeconds(
   scheduled: number,
   { outcome, now, waitsSeconds, random }: RetryInput,
@@ -58,12 +58,11 @@ function waitSeconds(
   return Math.max(jittered, Math.min(requested, 2 * Math.max(scheduled, min)))
 }
 
-function isOverload(outcome: PostOutcome): boolean {
+function isOverload(outcome: RequestOutcome): boolean {
   return outcome.kind === 'response' ? outcome.status === 429 : outcome.reason === 'timeout'
 }
 
-// The three date formats that recipients must accept (RFC 9110, 5.6.7): IMF-fixdate, RFC 850, and asctime, which has no
-// zone and means GMT.
+// The three formats of an HTTP date (RFC 9110, section 5.6.7): IMF-fixdate, RFC 850, and asctime, which is in GMT.
 const time = '\\d{2}:\\d{2}:\\d{2}'
 const httpDates = [
   new RegExp(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \\d{2} [A-Z][a-z]{2} \\d{4} ${time} GMT$`),
@@ -81,16 +80,16 @@ export function retryAfterSeconds(header: string | undefined, now: number): numb
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
 }
 
-// Redirects are not followed: they would send the signed event to an address that was not checked.
-function isSuccess(outcome: PostOutcome): boolean {
+// A redirect is a failure, because following it would send the signed event to an unchecked address.
+function isSuccess(outcome: RequestOutcome): boolean {
   return outcome.kind === 'response' && outcome.status >= 200 && outcome.status <= 299
 }
 
 export interface FinishedAttempt extends AttemptRequest, PostedAttempt, AttemptResult {
   deliveryId: string
-  /** From 1. */
+  /** Starts at 1. */
   number: number
-  /** Overrides the error of the outcome, for example when a 200 response has an unusable body. */
+  /** Overrides the error of the outcome, for example if a 200 response has an unusable body. */
   error?: string | undefined
 }
 
@@ -148,19 +147,19 @@ export function attemptedEvent(attempt: FinishedAttempt): DecidedEvent<TrafficEv
   )
 }
 
-function problemOf(outcome: PostOutcome): string {
-  return outcome.kind === 'response' ? `The receiver answered ${outcome.status}.` : outcome.message
+function problemOf(outcome: RequestOutcome): string {
+  return outcome.kind === 'response' ? `The receiver responded with ${outcome.status}.` : outcome.message
 }
 
 const maxStoredBytes = 4096
 
 // Responses to approvals are not stored, because they may contain credentials.
-function storedBody(event: WebhookEventRow, outcome: PostOutcome): string | null {
+function storedBody(event: WebhookEventRow, outcome: RequestOutcome): string | null {
   if (outcome.kind === 'failure' || event.type === 'gate.session.approved') return null
-  return cutText(outcome.body, maxStoredBytes)
+  return truncateUtf8(outcome.body, maxStoredBytes)
 }
 
-/** Returns the event of a skipped delivery. The event id includes `occasion`, so each occasion is recorded once. */
+/** Returns the event that records a skipped delivery. Its id is derived from `occasion`, so each is recorded once. */
 export function skippedEvent(
   delivery: Pick<
     DeliveryRow,
@@ -186,8 +185,8 @@ export function skippedEvent(
  * Returns at most `maxBytes` bytes as UTF-8 text. U+0000, which PostgreSQL cannot store, and invalid UTF-8 become
  * U+FFFD.
  */
-export function cutText(bytes: Uint8Array, maxBytes: number): string {
-  // Replacing invalid UTF-8 lengthens the text, so it is cut again.
+export function truncateUtf8(bytes: Uint8Array, maxBytes: number): string {
+  // Cut twice, because replacing invalid UTF-8 lengthens the text.
   const text = cut(Buffer.from(bytes), maxBytes).toString('utf8').replaceAll('\0', '\uFFFD')
   return cut(Buffer.from(text), maxBytes).toString('utf8')
 }
@@ -195,7 +194,7 @@ export function cutText(bytes: Uint8Array, maxBytes: number): string {
 function cut(bytes: Buffer, max: number): Buffer {
   if (bytes.length <= max) return bytes
   let end = max
-  // A character has at most three bytes after its first.
+  // A UTF-8 character has at most three continuation bytes.
   while (end > max - 3 && isContinuation(bytes[end])) end--
   return bytes.subarray(0, isContinuation(bytes[end]) ? max : end)
 }

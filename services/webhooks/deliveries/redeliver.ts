@@ -4,7 +4,11 @@ import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infr
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import { deliveriesOf, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
+import {
+  findDeliveriesByEvent,
+  findEndpoints,
+  findEvents,
+} from '../../../projections/webhooks/queries.ts'
 import type {
   DeliveryRow,
   EndpointRow,
@@ -13,7 +17,8 @@ import type {
 import { eventTopics } from '../../../schemas/events.ts'
 
 /**
- * Requests redelivery to an endpoint; without `endpointId`, to each that did not get the event. Returns delivery ids.
+ * Requests redelivery to the endpoint; without `endpointId`, to every endpoint whose delivery failed or was skipped.
+ * Returns the ids of the deliveries. Throws the errors of `decideRedelivery`.
  */
 export async function redeliver(
   { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
@@ -34,7 +39,7 @@ export async function redeliver(
 
 async function load(tx: Tx, eventId: string): Promise<RedeliveryState> {
   const event = (await findEvents(tx, [eventId])).get(eventId)
-  const deliveries = await deliveriesOf(tx, [eventId])
+  const deliveries = await findDeliveriesByEvent(tx, [eventId])
   const endpointIds = deliveries.map(({ endpoint_id }) => endpoint_id)
   return {
     event,
@@ -53,15 +58,15 @@ export interface RedeliveryState {
 
 interface Redeliver {
   endpointId?: string | undefined
-  /** Part of the event ids, so that a later request can redeliver the same delivery again. */
+  /** Part of the event ids, so that a later request can redeliver again. */
   requestId: string
   now: number
 }
 
 /**
- * Restarts finished deliveries with the full retry schedule; a delivery that succeeded only if its endpoint is named.
- * 404: no such event, or no delivery for the endpoint. 409: still being delivered, nothing to redeliver, endpoint or
- * organization not active, or an approval, because its session no longer waits for the response.
+ * Restarts finished deliveries with the full retry schedule. A successful delivery is restarted only if its endpoint is
+ * named. Throws 404 if there is no such event, or no delivery to the endpoint, and 409 if the event is still being
+ * delivered, there is nothing to redeliver, the endpoint or organization is not active, or the event is an approval.
  */
 export function decideRedelivery(state: RedeliveryState, command: Redeliver): DecidedEvent[] {
   const { event, organization, deliveries } = state
@@ -71,35 +76,37 @@ export function decideRedelivery(state: RedeliveryState, command: Redeliver): De
     )
   if (event.type === 'gate.session.approved')
     throw conflict(
-      'An approval is delivered while its session waits for the answer; it cannot be repeated.',
+      'An approval cannot be redelivered: it is sent only while its session waits for the response.',
     )
   if (organization?.status !== 'active') throw conflict('The organization is not active.')
   const { endpointId } = command
-  const selected = endpointId ? [deliveryTo(deliveries, endpointId)] : undelivered(deliveries)
-  for (const { endpoint_id: id } of selected) requireActive(state.endpoints.get(id), id)
-  return selected.map((delivery) => redeliveryRequested(delivery, command))
+  const selected = endpointId
+    ? [requireFinished(deliveries, endpointId)]
+    : requireFailed(deliveries)
+  for (const { endpoint_id: id } of selected) requireActiveEndpoint(state.endpoints.get(id), id)
+  return selected.map((delivery) => redeliveryEvent(delivery, command))
 }
 
-function deliveryTo(deliveries: DeliveryRow[], endpointId: string): DeliveryRow {
+function requireFinished(deliveries: DeliveryRow[], endpointId: string): DeliveryRow {
   const delivery = deliveries.find(({ endpoint_id }) => endpoint_id === endpointId)
   if (!delivery) throw notFound('endpoint: the event was not for this endpoint.')
-  if (delivery.status === 'pending') throw pending()
+  if (delivery.status === 'pending') throw stillPending()
   return delivery
 }
 
-function undelivered(deliveries: DeliveryRow[]): DeliveryRow[] {
+function requireFailed(deliveries: DeliveryRow[]): DeliveryRow[] {
   const failed = deliveries.filter(({ status }) => status === 'failed' || status === 'skipped')
   if (failed.length > 0) return failed
-  if (deliveries.some(({ status }) => status === 'pending')) throw pending()
-  throw conflict('Every endpoint that the event was for has it; name one to send it there again.')
+  if (deliveries.some(({ status }) => status === 'pending')) throw stillPending()
+  throw conflict('All endpoints have received the event; name one to send it there again.')
 }
 
-function requireActive(endpoint: EndpointRow | undefined, id: string): void {
+function requireActiveEndpoint(endpoint: EndpointRow | undefined, id: string): void {
   if (endpoint?.status === 'active') return
   throw conflict(`The endpoint ${id} is not active; enable it first.`)
 }
 
-function redeliveryRequested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
+function redeliveryEvent(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
   const { id, event_id, endpoint_id, organization_id, environment } = delivery
   const ids = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
   const data = { ...ids, requested_at: now }
@@ -109,4 +116,4 @@ function redeliveryRequested(delivery: DeliveryRow, { requestId, now }: Redelive
 
 const notFound = (message: string) => new ApiError('request.not_found', { message })
 const conflict = (message: string) => new ApiError('request.conflict', { message })
-const pending = () => conflict('The event is still being delivered.')
+const stillPending = () => conflict('The event is still being delivered.')

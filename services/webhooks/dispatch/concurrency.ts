@@ -2,30 +2,31 @@ import { createLru } from '../../../infra/lru.ts'
 import { type DueEndpoint, maxPerEndpoint, type Quota } from '../leases.ts'
 
 /*
- * Adaptive concurrency limits per endpoint (additive increase, multiplicative decrease) and a fair allocation of
- * request slots to endpoints. Both count the requests of this process only.
+ * Adaptive concurrency limits per endpoint (additive increase, multiplicative decrease), and the fair allocation of
+ * request slots to endpoints. Counts only the requests of this process.
  */
 
 export const maxRequests = 256
-// For an endpoint without a request so far, which may be down.
+// Low, because an endpoint without a request so far may be down.
 const initialLimit = 2
 const slowMs = 1000
-// Pause after a request without a response; doubles each time.
+// Pause after a request without a response; doubles with each one.
 const pauseRangeMs = { min: 50, max: 1000 }
 const maxEndpoints = 10_000
-// Shares of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight.
+// Fractions of the capacity: limits for all slow endpoints and for one organization, and a reserve for endpoints with
+// nothing in flight.
 const fractions = { slow: 1 / 2, organization: 1 / 4, reserved: 1 / 4 }
 
 interface Endpoint {
   organizationId: string
   limit: number
   running: number
-  /** Its last request took longer than `slowMs` or got no response. */
+  /** True if the last request took longer than `slowMs` or got no response. */
   isSlow: boolean
-  /** Time of the last end of a request, or of the first running request; milliseconds of the clock. */
+  /** Time when the last request ended, or when the first one in flight began; milliseconds of `now`. */
   stalledSince: number
   pauseMs: number
-  /** Sequence number of the endpoint's last quota; the lowest is the longest ago. */
+  /** Sequence number of the endpoint's last quota. */
   quotaNumber: number
 }
 
@@ -40,19 +41,19 @@ const newEndpoint: Endpoint = {
 }
 
 export interface RequestEnd {
-  answered: boolean
+  gotResponse: boolean
   durationMs: number
 }
 
-/** Returns a limit that is one higher after a response, and half as high without one. */
+/** Raises the limit by one after a response, and halves it without one. */
 export function nextLimit(
   { limit, pauseMs }: Pick<Endpoint, 'limit' | 'pauseMs'>,
-  { answered, durationMs }: RequestEnd,
+  { gotResponse, durationMs }: RequestEnd,
 ): Pick<Endpoint, 'limit' | 'pauseMs' | 'isSlow'> {
   return {
-    limit: answered ? Math.min(limit + 1, maxPerEndpoint) : Math.max(1, Math.floor(limit / 2)),
-    isSlow: !answered || durationMs > slowMs,
-    pauseMs: answered ? 0 : Math.min(Math.max(2 * pauseMs, pauseRangeMs.min), pauseRangeMs.max),
+    limit: gotResponse ? Math.min(limit + 1, maxPerEndpoint) : Math.max(1, Math.floor(limit / 2)),
+    isSlow: !gotResponse || durationMs > slowMs,
+    pauseMs: gotResponse ? 0 : Math.min(Math.max(2 * pauseMs, pauseRangeMs.min), pauseRangeMs.max),
   }
 }
 
@@ -60,11 +61,11 @@ export interface ConcurrencyLimits {
   onBegin(endpointId: string): void
   onEnd(endpointId: string, end?: RequestEnd): void
   /**
-   * Divides `free` requests among the endpoints. Each goes to the endpoint with the fewest in flight, and among equals
-   * to the one whose last quota is longest ago. So no endpoint gets a second request before each has its first, and
-   * none starves. `hasMore` is true if a due delivery got no quota: allocate again when requests end.
+   * Divides `freeSlots` among the endpoints. Each slot goes to the endpoint with the fewest requests in flight; ties go
+   * to the one that has waited longest since its last quota, so that none starves. `hasMore` is true if some due
+   * deliveries got no slot.
    */
-  allocate(due: readonly DueEndpoint[], free: number): { quotas: Quota[]; hasMore: boolean }
+  allocate(due: readonly DueEndpoint[], freeSlots: number): { quotas: Quota[]; hasMore: boolean }
 }
 
 export function createConcurrencyLimits({
@@ -78,7 +79,7 @@ export function createConcurrencyLimits({
   const change = (id: string, changes: Partial<Endpoint>) =>
     endpoints.set(id, { ...endpointOf(id), ...changes })
 
-  // An endpoint also counts as slow while its requests stall, long before they time out.
+  // Detects stalled requests long before they time out.
   const isSlowNow = ({ isSlow, running, stalledSince }: Endpoint) =>
     isSlow || (running > 0 && now() - stalledSince > slowMs)
 
@@ -107,13 +108,13 @@ export function createConcurrencyLimits({
       const running = Math.max(0, endpoint.running - 1)
       change(id, { running, stalledSince: now(), ...(end && nextLimit(endpoint, end)) })
     },
-    allocate(due, free) {
+    allocate(due, freeSlots) {
       const inFlight = [...endpoints.values()].map((endpoint) => ({
         ...endpoint,
         isSlow: isSlowNow(endpoint),
       }))
       const demands = due.map(demandOf).toSorted((a, b) => a.quotaNumber - b.quotaNumber)
-      divide(demands, { inFlight, capacity, free })
+      grantSlots(demands, { inFlight, capacity, free: freeSlots })
       const served = demands.filter(({ granted }) => granted > 0)
       for (const { endpointId, organizationId } of served)
         change(endpointId, { organizationId, quotaNumber: ++quotasGranted })
@@ -132,20 +133,19 @@ type InFlight = Pick<Endpoint, 'organizationId' | 'running' | 'isSlow'>
 interface Demand extends InFlight {
   endpointId: string
   quotaNumber: number
-  /** Requests that it could use now. */
+  /** Number of slots that the endpoint could use now. */
   max: number
-  /** Requests that it gets. */
   granted: number
 }
 
 /** Sets `granted` of each demand. */
-function divide(
+function grantSlots(
   demands: readonly Demand[],
   { inFlight, capacity, free }: { inFlight: readonly InFlight[]; capacity: number; free: number },
 ): void {
-  const share = (name: keyof typeof fractions) => Math.floor(capacity * fractions[name])
+  const slotsFor = (name: keyof typeof fractions) => Math.floor(capacity * fractions[name])
   const usedByOrganization = new Map<string, number>()
-  let freeSlots = free
+  let remaining = free
   let slowCount = 0
   function use({ organizationId, isSlow }: InFlight, count: number): void {
     usedByOrganization.set(organizationId, (usedByOrganization.get(organizationId) ?? 0) + count)
@@ -153,11 +153,11 @@ function divide(
   }
   function fits({ organizationId, isSlow }: Demand, running: number): boolean {
     if (
-      freeSlots <= (running > 0 ? share('reserved') : 0) ||
-      (isSlow && slowCount >= share('slow'))
+      remaining <= (running > 0 ? slotsFor('reserved') : 0) ||
+      (isSlow && slowCount >= slotsFor('slow'))
     )
       return false
-    return (usedByOrganization.get(organizationId) ?? 0) < share('organization')
+    return (usedByOrganization.get(organizationId) ?? 0) < slotsFor('organization')
   }
   for (const endpoint of inFlight) use(endpoint, endpoint.running)
   for (let level = 0; level < maxPerEndpoint; level++) {
@@ -165,7 +165,7 @@ function divide(
       const isNext = demand.running + demand.granted <= level && demand.granted < demand.max
       if (!isNext || !fits(demand, level)) continue
       use(demand, 1)
-      freeSlots--
+      remaining--
       demand.granted++
     }
   }

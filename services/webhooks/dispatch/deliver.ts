@@ -33,18 +33,17 @@ interface DeliverDeps extends AttemptDeps {
   logger: Logger
 }
 
-/** Outcome of a job. */
 export interface FinishedDelivery extends DeliveryOutcome {
   /** undefined if the delivery was skipped. */
   attempt?: FinishedAttempt
-  /** Logs and counts the attempt. Not called for an aborted request. */
+  /** Logs and counts the attempt. Not called if the request was aborted. */
   report(): void
 }
 
-/** Makes one attempt of a taken delivery, or skips it. Returns undefined if `canSend` kept it from being sent. */
+/** Makes one attempt of a leased delivery, or skips it. Returns undefined if `canSend` returned false. */
 export async function deliver(
   deps: DeliverDeps,
-  job: Job,
+  job: DeliveryJob,
   canSend: () => boolean,
 ): Promise<FinishedDelivery | undefined> {
   const { delivery, event, endpoint } = job
@@ -54,7 +53,7 @@ export async function deliver(
     const decision = skip(job, { reason, now: deps.clock() })
     return { deliveryId, decision, report: () => {} }
   }
-  const posted = await postedAttempt(deps, { event, endpoint, canSend })
+  const posted = await tryAttempt(deps, { event, endpoint, canSend })
   if (posted.outcome.kind === 'failure' && posted.outcome.reason === 'dropped') {
     deps.logger.warn({ deliveryId }, 'webhook not sent: lease expired')
     return undefined
@@ -72,19 +71,19 @@ export async function deliver(
   return { deliveryId, decision, attempt, report: () => report(deps, attempt) }
 }
 
-function skipReason({ event, endpoint, organizationStatus }: Job): string | undefined {
+function skipReason({ event, endpoint, organizationStatus }: DeliveryJob): string | undefined {
   if (event.data === unreadableData)
     return 'The data key of the session was deleted, so the payload cannot be read.'
   if (endpoint.status !== 'active') return 'The endpoint is disabled.'
   return organizationStatus === 'active' ? undefined : 'The organization is not active.'
 }
 
-async function postedAttempt(deps: DeliverDeps, request: AttemptRequest): Promise<PostedAttempt> {
+async function tryAttempt(deps: DeliverDeps, request: AttemptRequest): Promise<PostedAttempt> {
   const attemptedAt = deps.clock()
   return makeAttempt(deps, request).catch((err) => {
-    // The server lacks the master key. Retries continue, so that deliveries survive until an operator restores it.
+    // This server lacks the master key. Counts as a failed attempt, so retries continue until an operator adds the key.
     deps.logger.error({ err, endpointId: request.endpoint.id }, 'failed to sign webhook')
-    const message = 'The server could not open the signing secret of the endpoint.'
+    const message = 'The server could not decrypt the signing secret of the endpoint.'
     return { attemptedAt, outcome: { kind: 'failure', reason: 'protocol', message, durationMs: 0 } }
   })
 }
@@ -98,23 +97,26 @@ function report({ meter, logger, clock }: DeliverDeps, attempt: FinishedAttempt)
   } else logger.info({ ...attemptLogFields(attempt), nextAttemptAt }, 'webhook delivery failed')
 }
 
-function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }) {
+function skip({ delivery, event }: DeliveryJob, { reason, now }: { reason: string; now: number }) {
   const { id, eventId: event_id, endpointId: endpoint_id, dueAt } = delivery
   const { organization_id, environment } = event
   const about = { id, event_id, endpoint_id, organization_id, environment }
   return skippedEvent(about, { reason, occasion: String(dueAt), now })
 }
 
-/** Delivery with the rows that are needed to send it. */
-export interface Job {
+/** Leased delivery with the rows that are needed to send it. */
+export interface DeliveryJob {
   delivery: TakenDelivery
   event: WebhookEventRow
   endpoint: EndpointRow
   organizationStatus: OrganizationStatus
 }
 
-/** Returns no job for a delivery whose event, endpoint or organization is not in the read models yet. */
-export async function loadJobs(db: Db, deliveries: readonly TakenDelivery[]): Promise<Job[]> {
+/** Leaves out deliveries whose event, endpoint or organization is not in the read models yet. */
+export async function loadJobs(
+  db: Db,
+  deliveries: readonly TakenDelivery[],
+): Promise<DeliveryJob[]> {
   if (deliveries.length === 0) return []
   const [events, endpoints, statuses] = await Promise.all([
     findEvents(db, distinct(deliveries.map(({ eventId }) => eventId))),

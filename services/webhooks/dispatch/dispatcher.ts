@@ -6,7 +6,7 @@ import { createCatchUpGate } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { runPeriodically } from '../../../infra/flow/periodic.ts'
-import { type Clock, hexId, type Random } from '../../../infra/ids.ts'
+import { type Clock, type Random, randomHexId } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Tracing } from '../../../infra/otlp/port.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
@@ -16,15 +16,15 @@ import type { Logger } from '../../../infra/telemetry.ts'
 import { withTimeout } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../deliveries/attempt.ts'
-import { createEndpointHealth } from '../endpoints/give-up.ts'
+import { createEndpointHealth } from '../endpoints/endpoint-health.ts'
 import { requeueDeliveries } from '../leases.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import { createConcurrencyLimits } from './concurrency.ts'
 import { deliver } from './deliver.ts'
-import { maintainLeases } from './keep-leases.ts'
+import { createDispatch } from './dispatch.ts'
+import { maintainLeases } from './lease-upkeep.ts'
 import { createRecorder } from './recorder.ts'
 import { tracedDelivery } from './traced-delivery.ts'
-import { createDispatch } from './work.ts'
 
 interface DispatcherOptions {
   config: Config
@@ -48,10 +48,10 @@ export interface RunningDispatcher {
 }
 
 /**
- * Leases may be lost when PostgreSQL crashes (synchronous_commit = off), but only together with every later write. The
- * planner settings suit a table with thousands of short-lived rows: an index scan marks dead entries and stops at its
- * limit, while a bitmap scan would fetch all of them each time. A merge join would compare each delivery with all
- * leases that are due at the same moment.
+ * With `synchronous_commit = off`, a crash of PostgreSQL can lose the latest leases, whose deliveries may then be sent
+ * twice. The planner settings suit a table with thousands of short-lived rows: an index scan marks dead entries and
+ * stops at its limit, while a bitmap scan would fetch all of them each time, and a merge join would compare each
+ * delivery with all leases that are due at the same moment.
  */
 export const dispatchPoolOptions = {
   max: 4,
@@ -66,20 +66,20 @@ export const dispatchPoolOptions = {
   },
 }
 
-// `organizations` too, because deliveries of inactive organizations are skipped.
+// Includes `organizations`, because deliveries of inactive organizations are skipped.
 const readModels = [
   { projection: 'webhooks', topic: eventTopics.WebhookDeliveryAttempted },
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-// Due deliveries are taken every `pollMs`, and after a wake-up, but at least `gapMs` after the last take.
-const gapMs = 25
+// Due deliveries are taken every `pollMs` and after each wake-up, with at least `minGapMs` in between.
+const minGapMs = 25
 const pollMs = 500
 
 /**
- * Sends due webhook deliveries until stopped. Any number of processes may run a dispatcher, because a delivery is
- * leased to one process at a time. Delivery is at least once: an attempt is repeated if its process dies before the
- * attempt is on the log.
+ * Sends due webhook deliveries until stopped. Any number of processes can run a dispatcher, because a delivery is
+ * leased to one process at a time. Delivery is at least once: an attempt is repeated if the process dies before
+ * recording it.
  */
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
   const { config, applied, logger } = options
@@ -87,14 +87,14 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
   const client = createWebhookClient({ rules, timeoutMs: config.WEBHOOK_TIMEOUT_MS })
   const stopping = new AbortController()
-  const lessee = {
-    owner: hexId('dispatcher', options.random),
+  const ownResources = {
+    owner: randomHexId('dispatcher', options.random),
     pool,
     client,
     db: pool,
     signal: stopping.signal,
   }
-  const shared = { ...options, ...lessee, leaseMs: config.WEBHOOK_LEASE_MS }
+  const shared = { ...options, ...ownResources, leaseMs: config.WEBHOOK_LEASE_MS }
   const stopRecording = new AbortController()
   const recorder = createRecorder({ ...shared, signal: stopRecording.signal })
   const endpointHealth = createEndpointHealth(shared)
@@ -109,10 +109,10 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     endpointHealth,
     onFree: () => loop.wake(),
   })
-  const health = createWorkHealth(logger)
+  const health = createDispatchHealth(logger)
   const loop = runPeriodically({
     intervalMs: pollMs,
-    minIntervalMs: gapMs,
+    minIntervalMs: minGapMs,
     async work() {
       await dispatch.takeDue()
       health.succeeded()
@@ -124,26 +124,24 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const leaseUpkeep = maintainLeases({ ...shared, dispatch, onReleased: () => loop.wake() })
 
   /**
-   * Waits for requests in flight, then aborts them. An aborted request is not recorded, because it says nothing about
-   * its receiver and would use up an attempt of the retry schedule. Its delivery is requeued only after the request has
-   * ended, so two requests never overlap; a receiver that had already accepted it gets it again under the same id. A
-   * finished request that could not be recorded in time keeps its lease until it expires, because its record may still
-   * have reached the log.
+   * Waits for requests in flight, then aborts the rest and requeues their deliveries. Aborted requests are not
+   * recorded, because they would use up attempts of the retry schedule. Deliveries are requeued only after their
+   * requests have ended, so that two requests never overlap. A finished request that could not be recorded in time
+   * keeps its lease, because its record may have reached the log.
    */
   async function drain(): Promise<void> {
-    await waitUntil(() => dispatch.inFlight().length === 0, limitMs.requests)
-    const deliveryIds = dispatch.dropRequests()
+    await waitUntil(() => dispatch.inFlight().length === 0, drainTimeoutsMs.requests)
+    const deliveryIds = dispatch.abandonRequests()
     await client.close()
     if (deliveryIds.length > 0) {
       logger.info(
         { deliveries: deliveryIds.length },
         'webhook requests aborted at shutdown; they will be retried',
       )
-      await withTimeout(requeueDeliveries(pool, { ...lessee, deliveryIds }), limitMs.requeue).catch(
-        () => {},
-      )
+      const requeued = requeueDeliveries(pool, { ...ownResources, deliveryIds })
+      await withTimeout(requeued, drainTimeoutsMs.requeue).catch(() => {})
     }
-    await waitUntil(() => dispatch.inFlight().length === 0, limitMs.records)
+    await waitUntil(() => dispatch.inFlight().length === 0, drainTimeoutsMs.records)
     await waitBriefly(endpointHealth.idle())
     stopRecording.abort()
   }
@@ -165,8 +163,8 @@ function waitBriefly(ending: Promise<void>): Promise<void> {
   return withTimeout(ending, 300).catch(() => {})
 }
 
-// Their sum must be below the time that a stopping server has to close everything.
-const limitMs = { requests: 1000, requeue: 300, records: 500 }
+// The sum must be below the shutdown timeout of the server.
+const drainTimeoutsMs = { requests: 1000, requeue: 300, records: 500 }
 const checkEveryMs = 10
 
 async function waitUntil(condition: () => boolean, ms: number): Promise<void> {
@@ -176,7 +174,7 @@ async function waitUntil(condition: () => boolean, ms: number): Promise<void> {
 
 const notReadyAfterMs = 10_000
 
-export function createWorkHealth(logger: Logger) {
+export function createDispatchHealth(logger: Logger) {
   let failingSince: number | undefined
   return {
     succeeded() {

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import type { TrafficEvent } from '../../../infra/event-store/event.ts'
-import { createGroupCommit } from '../../../infra/flow/group-commit.ts'
+import { createBatcher } from '../../../infra/flow/batcher.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { markRecorded } from '../leases.ts'
@@ -14,18 +14,18 @@ interface RecorderOptions {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   logger: Logger
-  /** Stops retries. A delivery that is not recorded by then keeps its lease until it expires. */
+  /** Stops retries. Deliveries that are not recorded by then keep their leases until these expire. */
   signal: AbortSignal
 }
 
-/** Event that records the end of an attempt, or that the delivery was skipped. */
+/** Event that records an attempt or a skip. */
 export interface DeliveryOutcome {
   deliveryId: string
   decision: DecidedEvent<TrafficEvent>
 }
 
 export interface Recorder {
-  /** Resolves once the event is on the log. Rejects when retries were stopped. */
+  /** Resolves once the event is on the log. Rejects if retries were stopped. */
   record(outcome: DeliveryOutcome): Promise<void>
 }
 
@@ -38,9 +38,9 @@ const maxRecords = 1000
 const appendRetryMs = { first: 100, max: 2000 }
 
 /**
- * Appends the outcomes of deliveries to the log and then marks their leases as recorded, in groups: all deliveries that
- * end during an append share the next one. Outcomes wait in memory while the log is unavailable. A repeated append does
- * no harm, because the read model keeps the first record of an attempt number.
+ * Appends the outcomes of deliveries to the log and marks their leases as recorded. Deliveries that end during an
+ * append share the next one. Outcomes wait in memory while the log is unavailable. Repeating an append is safe, because
+ * the read model ignores duplicates.
  */
 export function createRecorder({
   owner,
@@ -50,13 +50,13 @@ export function createRecorder({
   logger,
   signal,
 }: RecorderOptions): Recorder {
-  async function append(records: NewRecord[], wait = appendRetryMs.first): Promise<void> {
+  async function append(records: NewRecord[], waitMs = appendRetryMs.first): Promise<void> {
     try {
       await log.append(records)
     } catch (err) {
       logger.warn({ err, attempts: records.length }, 'failed to record webhook attempts; retrying')
-      await delay(wait, undefined, { signal })
-      await append(records, Math.min(2 * wait, appendRetryMs.max))
+      await delay(waitMs, undefined, { signal })
+      await append(records, Math.min(2 * waitMs, appendRetryMs.max))
     }
   }
 
@@ -69,11 +69,14 @@ export function createRecorder({
     return encoded.map(() => undefined)
   }
 
-  const commit = createGroupCommit<EncodedOutcome, undefined>({ write, maxRecords })
+  const outcomes = createBatcher<EncodedOutcome, undefined>({
+    runBatch: write,
+    maxItems: maxRecords,
+  })
   return {
     async record({ deliveryId, decision: { event, meta } }) {
-      await codec.prepare([event])
-      await commit.append([{ deliveryId, record: codec.toRecord(event, meta) }])
+      await codec.prepareKeys([event])
+      await outcomes.run([{ deliveryId, record: codec.toRecord(event, meta) }])
     },
   }
 }

@@ -1,21 +1,24 @@
 import type { SpanAttributes, Tracing } from '../../../infra/otlp/port.ts'
-import type { FinishedDelivery, Job } from './deliver.ts'
+import type { DeliveryJob, FinishedDelivery } from './deliver.ts'
 
-/** Sends one delivery. `canSend` is called before the first byte; if it returns false, nothing is sent. */
-export type Deliver = (job: Job, canSend: () => boolean) => Promise<FinishedDelivery | undefined>
+/** Sends one delivery. `canSend` is called right before; if it returns false, nothing is sent. */
+export type Deliver = (
+  job: DeliveryJob,
+  canSend: () => boolean,
+) => Promise<FinishedDelivery | undefined>
 
-/** Wraps `deliver` in a span whose parent is the event's trace; the record of the attempt is a child of the span. */
+/** Runs each delivery in a span of the event's trace. The record of the attempt is a child of that span. */
 export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): Deliver {
   if (!tracing) return deliver
   return (job, canSend) => {
     const parent = job.delivery.traceparent ?? undefined
-    return tracing.run(
+    return tracing.runInSpan(
       { name: 'webhook attempt', parent, attributes: attributesOf(job) },
       async (span) => {
         const delivery = await deliver(job, canSend)
         if (!delivery) return undefined
-        span.set(resultOf(delivery))
-        if (delivery.attempt && delivery.attempt.result !== 'succeeded') span.fail()
+        span.setAttributes(resultOf(delivery))
+        if (delivery.attempt && delivery.attempt.result !== 'succeeded') span.markFailed()
         const { event, meta } = delivery.decision
         return {
           ...delivery,
@@ -26,8 +29,8 @@ export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): 
   }
 }
 
-// Without the receiver's URL, which may contain a token.
-const attributesOf = ({ delivery, event }: Job): SpanAttributes => ({
+// Omits the receiver's URL, which may contain a token.
+const attributesOf = ({ delivery, event }: DeliveryJob): SpanAttributes => ({
   'tidegate.webhook.event_id': event.id,
   'tidegate.webhook.event_type': event.type,
   'tidegate.webhook.endpoint_id': delivery.endpointId,

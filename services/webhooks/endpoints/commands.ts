@@ -1,7 +1,7 @@
-import { endpointsLock } from '../../../infra/access/organization.ts'
+import { webhookEndpointsLock } from '../../../infra/access/organization.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
-import { type EndpointId, hexId, type Random } from '../../../infra/ids.ts'
+import { type EndpointId, type Random, randomHexId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { AddressRules } from '../../../infra/safe-http/addresses.ts'
 import {
@@ -9,7 +9,7 @@ import {
   openSigningSecret,
   sealSigningSecret,
 } from '../../../infra/wire/webhooks/signature.ts'
-import { activeServicesAt } from '../../../projections/gate/queries.ts'
+import { findServiceIdsByEndpoint } from '../../../projections/gate/queries.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import {
   countActiveEndpoints,
@@ -26,8 +26,8 @@ import {
   type EndpointsState,
 } from './decide.ts'
 import {
-  completeEndpointChanges,
-  completeEndpointRequest,
+  checkedEndpointChanges,
+  checkedEndpointSpec,
   type EndpointChanges,
   type EndpointRequest,
 } from './schemas.ts'
@@ -38,40 +38,41 @@ export interface EndpointPath extends WebhookScope {
   endpointId: string
 }
 
-// These commands throw the errors of decide.ts, and 422 of schemas.ts.
-
+/** Throws the errors of `decideEndpointCreation`, and 422 naming the invalid fields. */
 export async function createEndpoint(
   { rules, ...deps }: EndpointDeps,
   { organizationId, environment, ...request }: EndpointRequest & WebhookScope,
 ): Promise<{ endpointId: EndpointId; signingSecret: string }> {
-  const spec = completeEndpointRequest(request, rules)
+  const spec = checkedEndpointSpec(request, rules)
   const now = deps.clock()
-  const endpointId = hexId('we', deps.random)
+  const endpointId = randomHexId('we', deps.random)
   const path = { organizationId, environment, endpointId }
   const { signingSecret, sealedSecret } = generateSecret(deps, endpointId)
   await deps.decide({
-    ...endpointDecision(organizationId),
+    ...endpointDecisionOptions(organizationId),
     load: (tx) => load(tx, path),
     decide: (state) => decideEndpointCreation(state, { ...path, spec, sealedSecret, now }),
   })
   return { endpointId, signingSecret }
 }
 
+/** Throws the errors of `decideEndpointUpdate`, and 422 naming the invalid fields. */
 export async function updateEndpoint(
   { decide, clock, rules, ...deps }: Omit<EndpointDeps, 'keyring'>,
   { organizationId, environment, endpointId, ...fields }: EndpointPath & EndpointChanges,
 ): Promise<void> {
-  const changes = completeEndpointChanges(fields, rules)
+  const changes = checkedEndpointChanges(fields, rules)
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
   await decide({
-    ...endpointDecision(organizationId),
-    ...(canEndApprovals(changes) && readsServices),
+    ...endpointDecisionOptions(organizationId),
+    ...(canEndApprovals(changes) && alsoReadsServices),
     load: (tx) => load(tx, { organizationId, environment, endpointId }),
     decide: (state) => decideEndpointUpdate(state, { changes, changeId, now }),
   })
 }
 
+/** Throws the errors of `decideSecretRotation`. */
 export async function rotateSecret(
   { decide, clock, ...deps }: CommandDeps,
   path: EndpointPath,
@@ -80,7 +81,7 @@ export async function rotateSecret(
   const eventId = newId('evt', { ...deps, now })
   const { signingSecret, sealedSecret } = generateSecret(deps, path.endpointId)
   await decide({
-    ...endpointDecision(path.organizationId),
+    ...endpointDecisionOptions(path.organizationId),
     load: async (tx) => {
       const state = await load(tx, path)
       const { endpoint } = state
@@ -94,28 +95,28 @@ export async function rotateSecret(
   return { signingSecret }
 }
 
-// `services` is complete only in decisions with `readsServices`.
+// `services` can be stale unless the decision has the options `alsoReadsServices`.
 async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   return {
     organization: await findOrganization(tx, path.organizationId),
     endpoint: await findEndpoint(tx, path),
-    active: await countActiveEndpoints(tx, path.organizationId),
-    services: await activeServicesAt(tx, path.endpointId),
+    activeCount: await countActiveEndpoints(tx, path.organizationId),
+    services: await findServiceIdsByEndpoint(tx, path.endpointId),
   }
 }
 
-/** Returns the options of a decision about endpoints. The lock is per organization, because endpoints are counted. */
-export function endpointDecision(organizationId: string) {
+/** Options of a decision about an endpoint. The lock is per organization, because the decision counts endpoints. */
+export function endpointDecisionOptions(organizationId: string) {
   return {
     topic: eventTopics.WebhookEndpointCreated,
     projection: 'webhooks',
     key: organizationId,
-    locks: [endpointsLock(organizationId)],
+    locks: [webhookEndpointsLock(organizationId)],
   }
 }
 
-/** Options of decisions that may end approvals: they also read the Gate services of the endpoint, in any partition. */
-export const readsServices = {
+/** Options of a decision that also reads the Gate services of the endpoint, which can be in any partition. */
+export const alsoReadsServices = {
   alsoReads: [{ projection: 'gate', topic: eventTopics.GateServiceRegistered }],
 }
 
@@ -128,9 +129,7 @@ export function generateSecret(
   return { signingSecret, sealedSecret }
 }
 
-/**
- * Returns true if the secret is one of the endpoint's. Compares plaintext, because a repeat may use a newer master key.
- */
+/** Compares plaintext, because a repeated command may encrypt the secret with a newer master key. */
 export function hasSecret(
   { id, secrets }: EndpointRow,
   { keyring, signingSecret }: { keyring: Keyring; signingSecret: string },
@@ -139,7 +138,7 @@ export function hasSecret(
     try {
       return openSigningSecret({ keyring, sealed, endpointId: id }) === signingSecret
     } catch {
-      // Encrypted under a master key that is gone, so it is not the secret of this command.
+      // The master key is gone, so the secret is not the one of this command.
       return false
     }
   })

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import { organizationFor } from '../../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import {
   type DecidedEvent,
   decidedEvent,
+  type EventIdAndTime,
   eventAbout,
-  type NewEvent,
 } from '../../../infra/event-store/decide.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
-import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
+import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { activeSecrets } from '../../../infra/wire/webhooks/signature.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
@@ -20,36 +20,37 @@ export interface EndpointsState {
   organization: OrganizationRow | undefined
   endpoint: EndpointRow | undefined
   /** Number of active endpoints of the organization. */
-  active: number
+  activeCount: number
   /** Ids of the active Gate services whose approvals go to the endpoint. */
   services: readonly string[]
 }
 
-/** 404, the same for an id that is malformed, unknown, or of another environment or organization, to reveal nothing. */
+/** The same 404 for an id that is malformed, unknown, or of another environment or organization. */
 export function noSuchEndpoint(): ApiError {
   return new ApiError('request.not_found', {
     message: 'No webhook endpoint with this id exists in this organization and environment.',
   })
 }
 
-export function endpointFor(endpoint: EndpointRow | undefined): EndpointRow {
+/** Throws 404 without an endpoint. */
+export function requireEndpoint(endpoint: EndpointRow | undefined): EndpointRow {
   if (!endpoint) throw noSuchEndpoint()
   return endpoint
 }
 
 const maxActive = 20
 
-function refuseManyActive({ active }: EndpointsState): void {
-  if (active < maxActive) return
+function refuseTooManyActive({ activeCount }: EndpointsState): void {
+  if (activeCount < maxActive) return
   throw new ApiError('request.conflict', {
     message: `An organization can have ${maxActive} active webhook endpoints; disable one first.`,
   })
 }
 
-function refuseWhileNeeded({ services }: Pick<EndpointsState, 'services'>): void {
+function refuseIfServicesUseIt({ services }: Pick<EndpointsState, 'services'>): void {
   if (services.length === 0) return
   throw new ApiError('request.conflict', {
-    message: `The webhook endpoint has to stay active and subscribed to ${directType} for ${services.join(', ')}; give each of these services another endpoint, or disable it, first.`,
+    message: `Gate services use this webhook endpoint for ${directEventType}: ${services.join(', ')}. First give each of them another endpoint, or disable it.`,
   })
 }
 
@@ -62,15 +63,15 @@ export interface CreateEndpoint {
   now: number
 }
 
-/** 404 without the organization, 403 when it is not active, 409 at the limit. A repeated command makes no event. */
+/** Throws 404 if the organization does not exist, 403 if it is not active, and 409 at the limit. */
 export function decideEndpointCreation(
   state: EndpointsState,
   command: CreateEndpoint,
 ): DecidedEvent[] {
-  organizationFor(state.organization, 'key')
+  requireUsableOrganization(state.organization, 'key')
   const { organizationId, environment, endpointId, spec, sealedSecret, now } = command
   if (state.endpoint) return []
-  refuseManyActive(state)
+  refuseTooManyActive(state)
   const ids = { organization_id: organizationId, endpoint_id: endpointId, environment }
   const data = { ...ids, ...spec, signing_secret_sealed: sealedSecret, created_at: now }
   const about = {
@@ -83,30 +84,34 @@ export function decideEndpointCreation(
 }
 
 /**
- * Returns an event for each of name, URL, subscriptions and status that changes. 404 without the endpoint, 403 when its
- * organization is not active, 409 when it would be enabled above the limit, or disabled or unsubscribed from approvals
- * while services need them.
+ * Returns one event each for a changed name, URL, subscriptions and status. Throws 404 if the endpoint does not exist,
+ * 403 if its organization is not active, and 409 if enabling it would exceed the limit, or if Gate services need it and
+ * it would be disabled or unsubscribed from approvals.
  */
 export function decideEndpointUpdate(
   state: EndpointsState,
   { changes, changeId, now }: { changes: EndpointUpdate; changeId: string; now: number },
 ): DecidedEvent[] {
-  organizationFor(state.organization, 'key')
-  const endpoint = endpointFor(state.endpoint)
-  if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)
-  if (endsApprovals(endpoint, changes)) refuseWhileNeeded(state)
+  requireUsableOrganization(state.organization, 'key')
+  const endpoint = requireEndpoint(state.endpoint)
+  if (changes.status === 'active' && endpoint.status !== 'active') refuseTooManyActive(state)
+  if (endsApprovals(endpoint, changes)) refuseIfServicesUseIt(state)
   return changeEvents(endpoint, changes, now).map((event) =>
     eventAbout(endpoint, event, { eventId: derivedId('evt', changeId, event.type), now }),
   )
 }
 
+/** Returns true if the update could stop the delivery of approvals, depending on the endpoint. */
 export function canEndApprovals({ status, event_types }: EndpointUpdate): boolean {
-  return status === 'disabled' || event_types?.includes(directType) === false
+  return status === 'disabled' || event_types?.includes(directEventType) === false
 }
 
 function endsApprovals(endpoint: EndpointRow, { status, event_types }: EndpointUpdate): boolean {
   if (status === 'disabled' && endpoint.status === 'active') return true
-  return event_types?.includes(directType) === false && endpoint.event_types.includes(directType)
+  return (
+    event_types?.includes(directEventType) === false &&
+    endpoint.event_types.includes(directEventType)
+  )
 }
 
 const idsOf = ({ organization_id, id: endpoint_id }: EndpointRow) => ({
@@ -141,20 +146,20 @@ function changeEvents(endpoint: EndpointRow, changes: EndpointUpdate, now: numbe
   ]
 }
 
-interface GiveUpEndpoint extends NewEvent {
+interface DisableOrFlag extends EventIdAndTime {
   reason: EndpointFlaggedReason
   /** Start of the failed request, epoch milliseconds. */
   attemptedAt: number
 }
 
 /**
- * Disables an endpoint that deliveries do not reach, or only flags it while services need it for approvals, because
- * disabling it would stop all their signups. No event if it is already disabled or flagged for the same or a more
- * serious reason, or if its owner has enabled or moved it since the request.
+ * Disables a failing endpoint. Only flags it while Gate services need it for approvals, because disabling it would stop
+ * their signups. Returns no event if it is already disabled or flagged for the same or a more serious reason, or if its
+ * owner has enabled or moved it since the failed request.
  */
-export function decideGiveUp(
+export function decideDisableOrFlag(
   { endpoint, services }: Pick<EndpointsState, 'endpoint' | 'services'>,
-  { reason, attemptedAt, eventId, now }: GiveUpEndpoint,
+  { reason, attemptedAt, eventId, now }: DisableOrFlag,
 ): DecidedEvent[] {
   if (endpoint?.status !== 'active' || endpoint.target_since > attemptedAt) return []
   if (services.length === 0) {
@@ -163,40 +168,40 @@ export function decideGiveUp(
   }
   if (endpoint.flagged_reason === 'gone' || endpoint.flagged_reason === reason) return []
   const data = { ...idsOf(endpoint), reason, flagged_at: now }
-  // Another event id than for disabling: the same attempt may disable the endpoint later, when no service needs it.
+  // Differs from the event id for disabling, because the same attempt can still disable the endpoint later.
   const ids = { eventId: derivedId('evt', eventId, 'flagged'), now }
   return [eventAbout(endpoint, { type: 'WebhookEndpointFlagged', data }, ids)]
 }
 
-/** Clears the flag of an endpoint. */
+/** Clears the endpoint's flag. Returns no event if it is not flagged. */
 export function decideRecovery(
   endpoint: EndpointRow | undefined,
-  { eventId, now }: NewEvent,
+  { eventId, now }: EventIdAndTime,
 ): DecidedEvent[] {
   if (!endpoint || endpoint.flagged_reason === null) return []
   const data = { ...idsOf(endpoint), recovered_at: now }
   return [eventAbout(endpoint, { type: 'WebhookEndpointRecovered', data }, { eventId, now })]
 }
 
-/** Time for which the previous secret still signs after a rotation. */
+/** Time for which deliveries are also signed with the previous secret after a rotation. */
 const overlapMs = 24 * 60 * 60 * 1000
 
-const maxLiveSecrets = 3
+const maxActiveSecrets = 3
 
 /**
- * Adds a signing secret; the previous one also signs for another 24 hours. Disabled endpoints can be rotated too, so
- * that a leaked secret is replaced before the endpoint is enabled. 404 without the endpoint, 403 when its organization
- * is not active, 409 when three secrets sign. A repeated command, `isRepeat`, makes no event.
+ * Adds a signing secret, also to a disabled endpoint, so that a leaked one can be replaced before the endpoint is
+ * enabled. Throws 404 if the endpoint does not exist, 403 if its organization is not active, and 409 if it already has
+ * three active secrets.
  */
 export function decideSecretRotation(
   state: EndpointsState & { isRepeat: boolean },
-  { sealedSecret, eventId, now }: NewEvent & { sealedSecret: Buffer },
+  { sealedSecret, eventId, now }: EventIdAndTime & { sealedSecret: Buffer },
 ): DecidedEvent[] {
-  organizationFor(state.organization, 'key')
-  const endpoint = endpointFor(state.endpoint)
+  requireUsableOrganization(state.organization, 'key')
+  const endpoint = requireEndpoint(state.endpoint)
   if (state.isRepeat) return []
-  if (activeSecrets(endpoint.secrets, now).length >= maxLiveSecrets) {
-    const message = `${maxLiveSecrets} secrets sign the deliveries of this endpoint; rotate again when the oldest has ended.`
+  if (activeSecrets(endpoint.secrets, now).length >= maxActiveSecrets) {
+    const message = `${maxActiveSecrets} secrets sign the deliveries of this endpoint; rotate again when the oldest has ended.`
     throw new ApiError('request.conflict', { message })
   }
   const times = { rotated_at: now, previous_expires_at: now + overlapMs }

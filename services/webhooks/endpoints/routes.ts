@@ -10,18 +10,18 @@ import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotenc
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { type AddressRules, createAddressRules } from '../../../infra/safe-http/addresses.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   findEndpoint,
   listEndpoints,
   maxListedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
-import { loadDeliveries } from '../events/routes.ts'
+import { loadDeliveryJson } from '../events/routes.ts'
 import { createEndpoint, type EndpointPath, rotateSecret, updateEndpoint } from './commands.ts'
-import { endpointFor, noSuchEndpoint } from './decide.ts'
+import { noSuchEndpoint, requireEndpoint } from './decide.ts'
 import {
-  completeEndpointChanges,
+  checkedEndpointChanges,
   createEndpointBody,
   endpointParams,
   endpointSchema,
@@ -60,11 +60,11 @@ function listRoute(app: FastifyInstance, { pool, auth }: RouteContext): void {
     summary: 'List webhook endpoints',
     description: `Requires the \`webhooks:read\` secret-key scope. Returns up to ${maxListedEndpoints} endpoints of the key's environment on one page, newest first: all active ones and the newest disabled ones. If \`has_more\` is true, older disabled endpoints are not listed.`,
     params: organizationParams,
-    before: createOffsetCheck('the list is one page'),
-    answers: { 200: list(endpointSchema) },
+    beforeValidation: createOffsetCheck('the list is one page'),
+    responses: { 200: list(endpointSchema) },
     errors: [422],
     async run(request) {
-      const { rows, hasMore } = await listEndpoints(pool, auth.scope(request))
+      const { rows, hasMore } = await listEndpoints(pool, auth.dataScope(request))
       const data = rows.map((row) => endpointJson(row))
       return { data, pagination: { limit: maxListedEndpoints, has_more: hasMore } }
     },
@@ -84,11 +84,11 @@ function createRoute(app: FastifyInstance, context: RouteContext): void {
     body: createEndpointBody,
     parameterSet: 'webhook_endpoint_create',
     checkValidMembers: validMembersCheck(z.object(createEndpointBody.shape).partial(), (fields) => {
-      completeEndpointChanges(fields, rules, 'webhook_endpoint_create')
+      checkedEndpointChanges(fields, rules, 'webhook_endpoint_create')
     }),
-    answers: { 201: single(endpointSchema) },
-    run(request, { reply, answer }) {
-      const scope = auth.scope(request)
+    responses: { 201: single(endpointSchema) },
+    run(request, { reply, toResponse }) {
+      const scope = auth.dataScope(request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
         const deps = { ...commandDeps(context, request, command), rules }
@@ -96,7 +96,7 @@ function createRoute(app: FastifyInstance, context: RouteContext): void {
           ...request.body,
           ...scope,
         })
-        return answer(await responseWithSecret(pool, { ...scope, endpointId }, signingSecret))
+        return toResponse(await responseWithSecret(pool, { ...scope, endpointId }, signingSecret))
       })
     },
   })
@@ -115,21 +115,21 @@ function updateRoute(app: FastifyInstance, context: RouteContext): void {
     body: updateEndpointBody,
     parameterSet: 'webhook_endpoint_update',
     checkValidMembers: validMembersCheck(z.object(updateEndpointBody.shape), (fields) => {
-      completeEndpointChanges(fields, rules)
+      checkedEndpointChanges(fields, rules)
     }),
-    answers: { 200: single(endpointSchema) },
+    responses: { 200: single(endpointSchema) },
     errors: [404, 409],
-    // 404 takes precedence over 422.
-    async before(request) {
-      endpointFor(await findEndpoint(pool, pathOf(context, request)))
+    // 404 for an unknown endpoint takes precedence over 422 for the body.
+    async beforeValidation(request) {
+      requireEndpoint(await findEndpoint(pool, requirePath(context, request)))
     },
     async run(request) {
-      const path = pathOf(context, request)
+      const path = requirePath(context, request)
       await updateEndpoint(
         { ...commandDeps(context, request), rules },
         { ...request.body, ...path },
       )
-      return { data: endpointJson(endpointFor(await findEndpoint(pool, path))) }
+      return { data: endpointJson(requireEndpoint(await findEndpoint(pool, path))) }
     },
   })
 }
@@ -144,16 +144,16 @@ function disableRoute(app: FastifyInstance, context: RouteContext): void {
     summary: 'Disable a webhook endpoint',
     description: `${manages} The endpoint stays in the list and can be enabled again. 409 while an active Gate service sends its approvals there.`,
     params: endpointParams,
-    noBody: 'webhook_endpoint_disable',
-    answers: { 200: single(endpointSchema) },
+    rejectBodyAs: 'webhook_endpoint_disable',
+    responses: { 200: single(endpointSchema) },
     errors: [404, 409],
     async run(request) {
-      const path = pathOf(context, request)
+      const path = requirePath(context, request)
       await updateEndpoint(
         { ...commandDeps(context, request), rules },
         { ...path, status: 'disabled' },
       )
-      return { data: endpointJson(endpointFor(await findEndpoint(pool, path))) }
+      return { data: endpointJson(requireEndpoint(await findEndpoint(pool, path))) }
     },
   })
 }
@@ -168,15 +168,15 @@ function rotateRoute(app: FastifyInstance, context: RouteContext): void {
     summary: 'Rotate a signing secret',
     description: `${manages} Returns the new secret, which is not shown again. Deliveries are also signed with the previous secret for another 24 hours.`,
     params: endpointParams,
-    noBody: 'webhook_endpoint_rotate',
-    answers: { 201: single(endpointSchema) },
+    rejectBodyAs: 'webhook_endpoint_rotate',
+    responses: { 201: single(endpointSchema) },
     errors: [404],
-    run(request, { reply, answer }) {
-      const path = pathOf(context, request)
+    run(request, { reply, toResponse }) {
+      const path = requirePath(context, request)
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
         const { signingSecret } = await rotateSecret(commandDeps(context, request, command), path)
-        return answer(await responseWithSecret(pool, path, signingSecret))
+        return toResponse(await responseWithSecret(pool, path, signingSecret))
       })
     },
   })
@@ -192,42 +192,44 @@ function testRoute(app: FastifyInstance, context: RouteContext): void {
     summary: 'Send a test event',
     description: `${manages} Sends a \`webhook.test\` event, up to ten times per minute and endpoint.`,
     params: endpointParams,
-    noBody: 'webhook_endpoint_test',
-    answers: { 202: single(testSchema) },
+    rejectBodyAs: 'webhook_endpoint_test',
+    responses: { 202: single(testSchema) },
     errors: [404],
-    run(request, { reply, answer }) {
-      const path = pathOf(context, request)
+    run(request, { reply, toResponse }) {
+      const path = requirePath(context, request)
       return idempotency.run({ request, reply }, async (command) => {
         const { eventId: event_id } = await sendTest(commandDeps(context, request, command), path)
-        const deliveries = (await loadDeliveries(pool, [event_id])).get(event_id) ?? []
+        const deliveries = (await loadDeliveryJson(pool, [event_id])).get(event_id) ?? []
         const delivery_ids = deliveries.map(({ id }) => id)
         const latest_delivery = deliveries.at(-1) ?? null
-        return answer({ data: { object: 'webhook_test', event_id, delivery_ids, latest_delivery } })
+        return toResponse({
+          data: { object: 'webhook_test', event_id, delivery_ids, latest_delivery },
+        })
       })
     },
   })
 }
 
-// 404 for a malformed id.
-function pathOf(
+// Throws 404 if the endpoint id is malformed.
+function requirePath(
   { auth }: RouteContext,
   request: FastifyRequest<{ Params: z.output<typeof endpointParams> }>,
 ): EndpointPath {
   const { endpointId } = request.params
   if (!isId('we', endpointId)) throw noSuchEndpoint()
-  return { ...auth.scope(request), endpointId }
+  return { ...auth.dataScope(request), endpointId }
 }
 
 async function responseWithSecret(db: Db, path: EndpointPath, signingSecret: string) {
   const endpoint = await findEndpoint(db, path)
-  // 503, because the endpoint exists: a repeated command will return it.
+  // Retryable, because a repeated command returns the endpoint.
   if (!endpoint) throw unavailable(new Error(`the endpoint ${path.endpointId} is not readable`))
   return { data: endpointJson(endpoint, { signingSecret }) }
 }
 
 function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?: string } = {}) {
   const { id, name, url, status, disabled_reason, flagged_reason, event_types } = endpoint
-  // The newest secret is the first.
+  // Secrets are sorted, newest first.
   const previousEnd = endpoint.secrets[1]?.expires_at ?? null
   return {
     object: 'webhook_endpoint',

@@ -68,7 +68,7 @@ export const testSchema = z
 
 const maxLengths = { name: 100, url: 2000 } as const
 
-// `meta` only documents the lengths; the commands check them.
+// `meta` only documents the lengths; the functions below check them.
 const name = z.string().meta({ minLength: 1, maxLength: maxLengths.name })
 const url = z
   .string()
@@ -112,11 +112,8 @@ export type EndpointChanges = {
 
 export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
 
-/** Returns the request with name, URL and types normalized. 422 naming each invalid field. */
-export function completeEndpointRequest(
-  request: EndpointRequest,
-  rules: AddressRules,
-): EndpointSpec {
+/** Returns the request with name, URL and event types normalized. Throws 422 naming the invalid fields. */
+export function checkedEndpointSpec(request: EndpointRequest, rules: AddressRules): EndpointSpec {
   const parameterSet = 'webhook_endpoint_create'
   return checkAll({
     name: () => checkedEndpointName(request.name, parameterSet),
@@ -125,8 +122,8 @@ export function completeEndpointRequest(
   })
 }
 
-/** Returns the changes with name, URL and types normalized. 422 naming each invalid field. */
-export function completeEndpointChanges(
+/** Returns the changes with name, URL and event types normalized. Throws 422 naming the invalid fields. */
+export function checkedEndpointChanges(
   { name, url, event_types: types, status }: EndpointChanges,
   rules: AddressRules,
   parameterSet: ParameterSet = 'webhook_endpoint_update',
@@ -143,8 +140,8 @@ function checkedEndpointName(name: string, parameterSet: ParameterSet): string {
   return checkedName(name, { max: maxLengths.name, parameterSet })
 }
 
-// Returns the URL as a URI. 422 if webhooks must not be sent there. The error does not repeat the URL: it may hold a
-// secret.
+// Returns the URL percent-encoded. Throws 422 if webhooks must not be sent there, without quoting the URL, which may
+// contain a secret.
 function checkedUrl(
   url: string,
   { rules, parameterSet }: { rules: AddressRules; parameterSet: ParameterSet },
@@ -156,7 +153,7 @@ function checkedUrl(
   throw invalid({ name: 'url', issue: 'invalid', expected }, parameterSet)
 }
 
-// Returns each type once, in a fixed order. 422 if there is none or a type is unknown.
+// Returns each type once, in a fixed order. Throws 422 if the list is empty or a type is unknown.
 function checkedEventTypes(
   types: readonly string[],
   parameterSet: ParameterSet,

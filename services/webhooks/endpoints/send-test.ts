@@ -1,4 +1,4 @@
-import { organizationFor } from '../../../infra/access/organization.ts'
+import { requireUsableOrganization } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import {
   type CommandDeps,
@@ -15,7 +15,7 @@ import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 import type { TestPayload } from '../events/schemas.ts'
 import type { EndpointPath } from './commands.ts'
-import { endpointFor } from './decide.ts'
+import { requireEndpoint } from './decide.ts'
 
 /** Raises a test event for the endpoint. Throws the errors of `decideTest`. */
 export async function sendTest(
@@ -25,7 +25,7 @@ export async function sendTest(
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   await decide({
-    // `reads: 'topic'`, because the earlier tests that count towards the limit can be in any partition.
+    // `reads: 'topic'`, because earlier tests, which count towards the limit, can be in any partition.
     topic: eventTopics.WebhookEventRaised,
     projection: 'webhooks',
     key: eventId,
@@ -55,39 +55,38 @@ async function load(
     organization: await findOrganization(tx, path.organizationId),
     endpoint: await findEndpoint(tx, path),
     recentTests: tests.map(({ created_at }) => created_at),
-    exists: (await findEvents(tx, [eventId])).has(eventId),
+    isRepeat: (await findEvents(tx, [eventId])).has(eventId),
   }
 }
 
 export interface TestState {
   organization: OrganizationRow | undefined
   endpoint: EndpointRow | undefined
-  /** Times of the tests of the last minute, epoch milliseconds, newest first. */
+  /** Times of the tests within the last minute, epoch milliseconds, newest first. */
   recentTests: number[]
-  /** The event exists: the command is a repeat. */
-  exists: boolean
+  isRepeat: boolean
 }
 
 const testWindowMs = 60_000
 const maxTests = 10
 
 /**
- * 404 without the endpoint, 403 when its organization is not active, 409 when the endpoint is disabled, 429 after ten
- * tests within a minute. A repeated command makes no event.
+ * Returns no event for a repeated command. Throws 404 if the endpoint does not exist, 403 if its organization is not
+ * active, 409 if the endpoint is disabled, and 429 after ten tests within a minute.
  */
 export function decideTest(
   state: TestState,
   { eventId, now }: { eventId: DecisionId; now: number },
 ): DecidedEvent[] {
-  organizationFor(state.organization, 'key')
-  const endpoint = endpointFor(state.endpoint)
-  if (state.exists) return []
+  requireUsableOrganization(state.organization, 'key')
+  const endpoint = requireEndpoint(state.endpoint)
+  if (state.isRepeat) return []
   if (endpoint.status === 'disabled') {
     throw new ApiError('request.conflict', {
       message: 'The webhook endpoint is disabled; enable it first.',
     })
   }
-  refuseManyTests(state, now)
+  refuseTooManyTests(state, now)
   const { id, organization_id, environment } = endpoint
   const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
   const data: WebhookEventRaised = {
@@ -105,10 +104,10 @@ export function decideTest(
   return [eventAbout(endpoint, { type: 'WebhookEventRaised', data }, { eventId, now })]
 }
 
-function refuseManyTests({ recentTests }: TestState, now: number): void {
-  const tenth = recentTests[maxTests - 1]
-  if (tenth === undefined || tenth <= now - testWindowMs) return
-  const seconds = Math.ceil((tenth + testWindowMs - now) / 1000)
+function refuseTooManyTests({ recentTests }: TestState, now: number): void {
+  const tenthAt = recentTests[maxTests - 1]
+  if (tenthAt === undefined || tenthAt <= now - testWindowMs) return
+  const seconds = Math.ceil((tenthAt + testWindowMs - now) / 1000)
   throw new ApiError('rate_limit.exceeded', {
     message: `An endpoint can be tested ${maxTests} times a minute; wait for Retry-After.`,
     headers: { 'retry-after': String(seconds) },

@@ -2,21 +2,21 @@ import { uriOf } from '../../../infra/wire/webhooks/events.ts'
 import {
   agentJson,
   iso,
-  linkOf,
-  requestOf,
-  scoreBreakdownOf,
-  signalOf,
+  linkJson,
+  requestJson,
+  scoreBreakdownJson,
+  signalJson,
   visibleAttribution,
-} from '../../../projections/sessions/decision-shape.ts'
+} from '../../../projections/sessions/decision-json.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
 import type { WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from './schemas.ts'
 
-/** Decision that a webhook event is about, from the log or the read model. */
+/** Decision that a webhook event is about, read from the log or the read model. */
 export type NotifiedDecision = Omit<SessionEventRow, 'id' | 'type'>
 
-/** Returns the event's `data` as JSON. Throws if a fingerprint event's decision has no visitor. */
+/** Returns the event's `data` as JSON. Throws if the event is about the visitor and the decision has none. */
 export function sessionEventData(type: SessionEventType, decision: NotifiedDecision): string {
   if (type === 'session.result.persisted') return JSON.stringify(resultPayloadOf(decision))
   if (!decision.visitor) throw new Error(`the decision ${decision.event_id} has no visitor`)
@@ -30,7 +30,7 @@ function fingerprintPayloadOf(
   return {
     object: 'session_fingerprint',
     session: { id: decision.session_id },
-    visitor_fingerprint: linkOf(visitor),
+    visitor_fingerprint: linkJson(visitor),
     request: requestSummary(decision),
     calculated_at: iso(decision.at),
   }
@@ -51,8 +51,8 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
     decision: { verdict, risk_score, score: risk_score / 100, manipulation },
     visitor_fingerprint: visitor && { id: visitor.id },
     request: requestSummary(decision),
-    score_breakdown: scoreBreakdownOf(decision),
-    signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
+    score_breakdown: scoreBreakdownJson(decision),
+    signals: decision.signals_fired.map((signal) => ({ ...signalJson(signal), role: signal.role })),
     attribution: {
       ...visibleAttribution(decision),
       agent: agentJson(decision.agent),
@@ -60,14 +60,14 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
   }
 }
 
-// Webhooks omit `is_touch_capable` if it is unknown; everywhere else it is null then.
+// Webhooks omit `is_touch_capable` if it is unknown, although it is null in REST responses.
 function requestSummary({
   request,
   platform,
   session_created_at,
   at,
 }: NotifiedDecision): RequestSummary {
-  const { is_touch_capable, url, ...rest } = requestOf(request)
+  const { is_touch_capable, url, ...rest } = requestJson(request)
   return {
     url: uriOf(url),
     ...rest,
@@ -78,7 +78,7 @@ function requestSummary({
   }
 }
 
-/** Builds the event of a session that no endpoint was subscribed to, which is not on the webhooks topic. */
+/** Builds an event that was never raised, because no endpoint was subscribed to it. */
 export function unsentEvent(
   row: SessionEventRow,
   scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,

@@ -1,33 +1,33 @@
 import type { FastifyInstance } from 'fastify'
 import type { Auth } from '../../../infra/access/auth.ts'
-import type { ReadShares } from '../../../infra/access/read-shares.ts'
+import type { ReadLimiter } from '../../../infra/access/read-limiter.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { type Clock, isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   findSessionEvent,
   listSessionEvents,
 } from '../../../projections/sessions/session-events.ts'
 import { sessionEventTypes } from '../../../projections/sessions/tables.ts'
 import {
-  deliveriesOf,
+  findDeliveriesByEvent,
   findEvent,
-  type ListEvents,
   listEvents,
+  type WebhookEventQuery,
   type WebhookScope,
 } from '../../../projections/webhooks/queries.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import { inFlightDeliveries } from '../leases.ts'
+import { findInFlightDeliveries } from '../leases.ts'
 import { unsentEvent } from './payloads.ts'
 import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.ts'
 
 export interface EventRouteOptions {
   readPool: Db
-  shares?: ReadShares | undefined
+  readLimiter?: ReadLimiter | undefined
   auth: Auth
   clock: Clock
 }
@@ -44,10 +44,10 @@ export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): v
 
 function listRoute(
   app: FastifyInstance,
-  { readPool, shares, auth, clock }: EventRouteOptions,
+  { readPool, readLimiter, auth, clock }: EventRouteOptions,
 ): void {
   endpoint(app, {
-    shares,
+    readLimiter,
     route: `GET ${path}`,
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'listEvents',
@@ -56,20 +56,20 @@ function listRoute(
     description: `${requires} Returns the newest events of the last 30 days with their webhook deliveries, whether or not an endpoint is subscribed. There is only one page.`,
     params: organizationParams,
     query: eventsQuery,
-    before: createOffsetCheck('use limit'),
-    answers: { 200: list(eventSchema) },
+    beforeValidation: createOffsetCheck('use limit'),
+    responses: { 200: list(eventSchema) },
     errors: [422],
     async run(request) {
       const { limit, type, endpoint_id: endpointId } = request.query
       const since = clock() - webhookRetentionMs
-      const query = { ...auth.scope(request), since, limit, type, endpointId }
-      const rows = newestOf(
+      const query = { ...auth.dataScope(request), since, limit, type, endpointId }
+      const rows = mergeNewest(
         limit,
         await listEvents(readPool, query),
         await listUnsent(readPool, query),
       )
       const ids = rows.map(({ id }) => id)
-      const deliveries = await loadDeliveries(readPool, ids)
+      const deliveries = await loadDeliveryJson(readPool, ids)
       return {
         data: rows.map((row) => eventJson(row, deliveries.get(row.id))),
         pagination: { limit, has_more: false },
@@ -80,10 +80,10 @@ function listRoute(
 
 function getRoute(
   app: FastifyInstance,
-  { readPool, shares, auth, clock }: EventRouteOptions,
+  { readPool, readLimiter, auth, clock }: EventRouteOptions,
 ): void {
   endpoint(app, {
-    shares,
+    readLimiter,
     route: `GET ${path}/:eventId`,
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'retrieveEvent',
@@ -91,24 +91,24 @@ function getRoute(
     summary: 'Retrieve an event',
     description: `${requires} Returns the event with its webhook deliveries. Events older than 30 days return 404.`,
     params: eventParams,
-    answers: { 200: single(eventSchema) },
+    responses: { 200: single(eventSchema) },
     errors: [404],
     async run(request) {
       const { eventId } = request.params
       if (!isId('evt', eventId)) throw noSuchEvent()
-      const query = { ...auth.scope(request), eventId, since: clock() - webhookRetentionMs }
+      const query = { ...auth.dataScope(request), eventId, since: clock() - webhookRetentionMs }
       const event = (await findEvent(readPool, query)) ?? (await findUnsent(readPool, query))
       if (!event) throw noSuchEvent()
-      const deliveries = await loadDeliveries(readPool, [eventId])
+      const deliveries = await loadDeliveryJson(readPool, [eventId])
       return { data: eventJson(event, deliveries.get(eventId)) }
     },
   })
 }
 
-// Events of sessions from the sessions read model. Includes events that were sent; `newestOf` removes those.
+// Derives the events from the sessions read model. Includes events that were sent; `mergeNewest` removes those.
 async function listUnsent(
   db: Db,
-  { organizationId, environment, since, limit, type, endpointId }: ListEvents,
+  { organizationId, environment, since, limit, type, endpointId }: WebhookEventQuery,
 ): Promise<WebhookEventRow[]> {
   const types = sessionEventTypes.filter((eventType) => type === undefined || type === eventType)
   if (endpointId !== undefined || types.length === 0) return []
@@ -129,8 +129,8 @@ async function findUnsent(
   return row && unsentEvent(row, { organization_id: organizationId, environment })
 }
 
-// Returns the newest of both lists. For an id that is in both, the sent event wins.
-function newestOf(
+// Returns the newest events of both lists. If an id is in both, the sent event wins.
+function mergeNewest(
   limit: number,
   sent: WebhookEventRow[],
   unsent: WebhookEventRow[],
@@ -164,11 +164,12 @@ function eventJson(event: WebhookEventRow, deliveries: object[] = []) {
   }
 }
 
-/** Returns the deliveries of each event in the form of the API, oldest first. */
-export async function loadDeliveries(db: Db, eventIds: string[]) {
-  const rows = await deliveriesOf(db, eventIds)
+/** Returns the deliveries by event id, as API responses have them, oldest first. */
+export async function loadDeliveryJson(db: Db, eventIds: string[]) {
+  const rows = await findDeliveriesByEvent(db, eventIds)
   const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
-  const inFlight = pending.length > 0 ? await inFlightDeliveries(db, pending) : new Set<string>()
+  const inFlight =
+    pending.length > 0 ? await findInFlightDeliveries(db, pending) : new Set<string>()
   const deliveries = rows.map((row) =>
     deliveryJson(row, row.status === 'pending' && inFlight.has(row.id)),
   )

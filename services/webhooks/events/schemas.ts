@@ -6,6 +6,7 @@ import {
   deliveryRequestSchema,
 } from '../../../infra/wire/delivery-envelope.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   agent,
   attribution,
@@ -17,7 +18,6 @@ import {
   verdict,
   visitorId,
 } from '../../../projections/sessions/decision-schemas.ts'
-import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 
 export const endpointIdSchema = z.string().regex(/^we_[0-9a-f]{32}$/)
@@ -133,7 +133,7 @@ const approvalPayload = z
   })
   .meta({ id: 'GateApprovedWebhookPayload' })
 
-/** Response that an endpoint has to send to gate.session.approved. */
+/** Response that an endpoint must return for a `gate.session.approved` event. */
 export const gateApprovedResponse = z
   .looseObject({ encrypted_delivery: deliveryEnvelopeSchema })
   .meta({ id: 'GateApprovedWebhookResponse' })
@@ -150,7 +150,7 @@ const payload = z.union([fingerprintPayload, resultPayload, approvalPayload, tes
 export type RequestSummary = z.output<typeof requestSummary>
 export type FingerprintCalculated = z.output<typeof fingerprintPayload>
 export type ResultPersisted = z.output<typeof resultPayload>
-/** The members that are sent; the schema allows others, which later versions may add. */
+/** Members that are sent. The schema allows more, for later versions. */
 export type TestPayload = Pick<z.output<typeof testPayload>, 'object' | 'endpoint'>
 
 const envelope = z
@@ -216,7 +216,7 @@ export const deliverySchema = z
 
 export type WebhookDelivery = z.output<typeof deliverySchema>
 
-/** Returns a delivery in the form of the API. */
+/** Returns the delivery as API responses have it. */
 export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
   const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } =
     delivery

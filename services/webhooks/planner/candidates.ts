@@ -5,17 +5,23 @@ import {
   reassignedAt,
   reassignedEventId,
 } from '../../../projections/sessions/apply-reassignments.ts'
-import { eventTypesOf } from '../../../projections/sessions/projection.ts'
+import { raisedEventTypes } from '../../../projections/sessions/projection.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { SessionEventType } from '../../../projections/sessions/tables.ts'
 import type { Subscriber } from '../../../projections/webhooks/queries.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
-import { eventOfDecision, eventOfReassignment, isRecent, type NewWebhookEvent } from './raise.ts'
+import {
+  buildDecisionEvent,
+  buildReassignmentEvent,
+  isWithinRetention,
+  type NewWebhookEvent,
+} from './build-events.ts'
 
-/** Webhook event that may have to be raised, and the decision that it is about. */
+/** Webhook event that may have to be raised. */
 export interface EventCandidate {
   id: string
   type: SessionEventType
+  /** Decision that the event is about. */
   decision: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment' | 'evaluated_at'>
   build: (now: number) => NewWebhookEvent
   traceparent: string | undefined
@@ -36,7 +42,7 @@ export interface EventCandidate {
 export type CandidateStage =
   /** The subscribers have not been queried. */
   | { name: 'pending' }
-  /** No endpoint was subscribed at the first decision with this event, so the event is never raised. */
+  /** No endpoint was subscribed at the first decision that has this event, so the event is never raised. */
   | { name: 'unsubscribed' }
   /** These endpoints are subscribed. Earlier events have not been queried. */
   | { name: 'subscribed'; endpointIds: string[] }
@@ -53,9 +59,9 @@ export interface StageLookups {
   settled: { has(id: string): boolean }
   /** Cached names of subscriptions without an endpoint. */
   unsubscribed: { has(subscription: string): boolean }
-  /** By name of the subscription; undefined = not queried. */
+  /** By name of the subscription; undefined until queried. */
   subscribers?: Subscribers
-  /** Ids of events that were raised, or had no subscriber at an earlier decision; undefined = not queried. */
+  /** Ids of events that were raised, or had no subscriber at an earlier decision; undefined until queried. */
   raised?: ReadonlySet<string>
 }
 
@@ -72,7 +78,7 @@ export function stageOf(candidate: EventCandidate, lookups: StageLookups): Candi
 // Between the clocks of two servers.
 const maxClockSkewMs = 60_000
 
-// Leaves out endpoints that were created after the decision: a replay of the topic must not notify them.
+// Excludes endpoints that were created after the decision, because a replay of the topic must not notify them.
 function endpointsFor(candidate: EventCandidate, subscribers: Subscribers): string[] {
   const endpoints = subscribers.get(subscriptionName(candidate)) ?? []
   const latest = candidate.decision.evaluated_at + maxClockSkewMs
@@ -85,31 +91,29 @@ export const subscriptionOf = ({ decision, type }: EventCandidate) => ({
   type,
 })
 
-// Same format as the keys of `subscribedEndpoints`.
+// Same format as the keys of `findSubscribedEndpoints`.
 const subscriptionName = ({ decision, type }: EventCandidate): string =>
   `${decision.organization_id} ${decision.environment} ${type}`
 
-/** Returns the webhook events of a decision. None for an erased session, whose events are unreadable. */
+/** Returns the webhook events of a decision; none for an erased session, whose events are unreadable. */
 export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[] {
   if (
     event.type !== 'SessionScored' ||
     event.unreadable !== undefined ||
-    !isRecent(event.data, now)
+    !isWithinRetention(event.data, now)
   )
     return []
   const { data: scored, meta } = event
-  return eventTypesOf(scored).map((type) => ({
+  return raisedEventTypes(scored).map((type) => ({
     id: webhookEventId(type, scored.session_id),
     type,
     decision: scored,
-    build: (now) => eventOfDecision(scored, type, now),
+    build: (now) => buildDecisionEvent(scored, type, now),
     traceparent: meta.traceparent,
   }))
 }
 
-/**
- * Returns the event of a session whose visitor was corrected. `row`: its row in the read model after the reassignment.
- */
+/** Returns the webhook event of a session whose visitor was corrected. `row`: the session after the reassignment. */
 export function candidateOfReassignment(
   row: SessionEventRow,
   reassignment: ReassignmentEvent['data'],
@@ -125,13 +129,13 @@ export function candidateOfReassignment(
     id: row.id,
     type: row.type,
     decision,
-    build: () => eventOfReassignment(row, reassignment),
+    build: () => buildReassignmentEvent(row, reassignment),
     traceparent: undefined,
   }
 }
 
 /** Returns the reassignments by the id of their webhook event. */
-export const reassignmentsByEvent = (
+export const reassignmentsByEventId = (
   events: ReassignmentEvent[],
 ): Map<string, ReassignmentEvent['data']> =>
   new Map(events.map(({ data }) => [reassignedEventId(data), data]))

@@ -17,17 +17,20 @@ import {
   type ReassignmentEvent,
 } from '../../../projections/sessions/apply-reassignments.ts'
 import {
-  findEventsOfOtherDecisions,
+  findEventsOfEarlierDecisions,
   findSessionEvents,
 } from '../../../projections/sessions/session-events.ts'
-import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
+import {
+  findRaisedEventIds,
+  findSubscribedEndpoints,
+} from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 import {
   candidateOfReassignment,
   candidatesOf,
   dedupeById,
   type EventCandidate,
-  reassignmentsByEvent,
+  reassignmentsByEventId,
   stageOf,
   subscriptionOf,
 } from './candidates.ts'
@@ -50,9 +53,9 @@ export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
 }
 
 /**
- * Consumes the sessions topic and raises a webhook event for each decision or correction that an endpoint is subscribed
- * to, until stopped. Events without a subscriber are not raised; the API lists them from the sessions read model. A
- * record that cannot be read or turned into an event stops its partition.
+ * Consumes the sessions topic until stopped, and raises a webhook event for each decision or correction that an
+ * endpoint is subscribed to. Events without a subscriber are not raised; the API derives them from the sessions read
+ * model. A record that cannot be read or converted stops its partition.
  */
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
   const { log, codec, clock, logger, skips } = options
@@ -67,9 +70,9 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    const ofDecisions = events.flatMap((event) => candidatesOf(event, now))
-    const ofReassignments = await reassignmentCandidates(options, events.filter(isReassignment))
-    await raiser.raise([...ofDecisions, ...ofReassignments], now)
+    const fromDecisions = events.flatMap((event) => candidatesOf(event, now))
+    const fromReassignments = await reassignmentCandidates(options, events.filter(isReassignment))
+    await raiser.raise([...fromDecisions, ...fromReassignments], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
@@ -101,7 +104,7 @@ async function reassignmentCandidates(
   if (events.length === 0) return []
   const positions = events.map(({ position }) => position)
   await applied.waitFor('sessions', positions)
-  const reassignments = reassignmentsByEvent(events)
+  const reassignments = reassignmentsByEventId(events)
   const rows = await findSessionEvents(pool, [...reassignments.keys()])
   return rows.flatMap((row) => {
     const reassignment = reassignments.get(row.id)
@@ -109,17 +112,16 @@ async function reassignmentCandidates(
   })
 }
 
-// Most decisions of a session follow each other within minutes. A cache miss costs a query.
+// A cache hit saves a query. Most decisions of a session are made within minutes of each other.
 const maxCached = 50_000
 const unsubscribedTtlMs = 1000
 
-// An event must be raised once, although its decision may be read again: the append and the consumer's offset are two
-// commits, and the process may crash between them. So the event id is derived from the session, and the read model
-// keeps the first record of an id, with the endpoints that it names. The caches here only make duplicate records rare.
+// Deduplication: the append and the commit of the consumer's offset are not atomic, so a decision can be consumed again
+// after a crash. The event id is derived from the session, and the read model keeps the first record of an id with its
+// endpoints. The caches only make duplicate records rare.
 //
-// An endpoint that was not subscribed at the first decision never gets the event. Subscriptions are complete once the
-// read model has caught up, because the request that creates an endpoint returns only when the read model has it. No
-// event is raised before that.
+// Subscriptions: only endpoints that were subscribed at the first decision get the event. Events are raised only while
+// the webhooks read model has caught up, because it then has every endpoint whose creation was acknowledged.
 function createRaiser({
   log,
   pool,
@@ -127,20 +129,20 @@ function createRaiser({
   catchUpGate,
 }: Pick<PlannerOptions, 'log' | 'pool' | 'codec'> & { catchUpGate: CatchUpGate }) {
   const settled = createLru<string, true>(maxCached)
-  // Cleared by notifications, which reach all processes; the TTL covers a lost one.
+  // Cleared by notifications, which reach all processes; the TTL covers lost ones.
   const unsubscribed = createLru<string, true>(maxCached, { ttl: unsubscribedTtlMs })
-  let version = 0
+  let subscriptionsVersion = 0
 
   async function findDue(pending: EventCandidate[]): Promise<Due[]> {
-    const versionBefore = version
+    const versionBefore = subscriptionsVersion
     await catchUpGate.waitUntilCaughtUp()
-    const subscribers = await subscribedEndpoints(pool, pending.map(subscriptionOf))
+    const subscribers = await findSubscribedEndpoints(pool, pending.map(subscriptionOf))
     const lookups = { settled, unsubscribed, subscribers }
     const subscribed = pending.filter(
       (candidate) => stageOf(candidate, lookups).name === 'subscribed',
     )
     const raised = subscribed.length > 0 ? await findSettled(pool, subscribed) : new Set<string>()
-    const isUnchanged = version === versionBefore
+    const isUnchanged = subscriptionsVersion === versionBefore
     for (const [name, endpoints] of subscribers)
       if (isUnchanged && endpoints.length === 0) unsubscribed.set(name, true)
     return subscribed.flatMap((candidate) => {
@@ -152,7 +154,7 @@ function createRaiser({
   async function append(due: Due[], now: number): Promise<void> {
     const events = await buildEvents(due, now)
     const traces = new Map(due.map(({ candidate }) => [candidate.id, candidate.traceparent]))
-    await codec.prepare(events.map((data) => ({ type: 'WebhookEventRaised', data })))
+    await codec.prepareKeys(events.map((data) => ({ type: 'WebhookEventRaised', data })))
     await log.append(events.map((event) => recordOf(codec, event, traces.get(event.event_id))))
   }
 
@@ -164,12 +166,12 @@ function createRaiser({
       )
       const due = pending.length > 0 ? await findDue(pending) : []
       if (due.length > 0) await append(due, now)
-      // Only after the append, so that a failed append is retried.
+      // After the append, so that a failed append is retried.
       for (const { id } of distinct) settled.set(id, true)
     },
     /** Called when endpoints or their subscriptions may have changed. */
     forgetUnsubscribed(): void {
-      version += 1
+      subscriptionsVersion += 1
       unsubscribed.clear()
     },
   }
@@ -180,13 +182,13 @@ interface Due {
   endpointIds: string[]
 }
 
-/** Returns the ids of candidates that were raised before or whose event belongs to an earlier decision. */
+/** Returns the ids of candidates that were raised before, or whose event belongs to an earlier decision. */
 async function findSettled(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
   const events = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
   const ids = events.map(({ id }) => id)
   const [raised, earlier] = await Promise.all([
-    raisedEventIds(db, ids),
-    findEventsOfOtherDecisions(db, events),
+    findRaisedEventIds(db, ids),
+    findEventsOfEarlierDecisions(db, events),
   ])
   return new Set([...raised, ...earlier])
 }
@@ -212,7 +214,7 @@ function recordOf(
   return asEventFailure(() => codec.toRecord(event, { ...meta, traceparent }))
 }
 
-// Wraps an error in EventFailed, which stops the partition, because a retry would fail the same way.
+// Wraps errors in EventFailed, which stops the partition, because a retry would fail the same way.
 function asEventFailure<T>(work: () => T): T {
   try {
     return work()

@@ -14,16 +14,16 @@ export const otherOrganization = 'org_00000000000000000000000002'
 
 export type AuthApp = Awaited<ReturnType<typeof startAuthApp>>
 
-/** Authentication on the real HTTP edge, over keys in memory and a clock that tests move. */
+/** Starts an app with real authentication, keys in memory and a clock that tests move. */
 export async function startAuthApp(
   options: (now: { ms: number }) => Partial<AuthOptions> = () => ({}),
 ) {
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const now = { ms: start }
   const stored = new Map<string, KeyRecord>()
-  const asked = { lookups: 0 }
+  const counts = { lookups: 0 }
   const findKey = async (hashes: string[]) => {
-    asked.lookups++
+    counts.lookups++
     return hashes.map((hash) => stored.get(hash)).find(Boolean)
   }
   const auth = createAuth({ keyring, clock: () => now.ms, findKey, ...options(now) })
@@ -31,12 +31,12 @@ export async function startAuthApp(
   const app = await createApp({ logger, random: randomBytes, publicUrl: 'http://localhost' })
   addRoutes(app, auth)
 
-  /** A well-formed key that nobody has. */
-  const unknown = (type: KeyType = 'secret') =>
+  /** Returns a well-formed key that does not exist. */
+  const unknownKey = (type: KeyType = 'secret') =>
     generateApiKey({ type, environment: 'live', keyring, random: randomBytes }).key
 
   function add(record: KeyRecord): string {
-    const key = unknown(record.principal.type)
+    const key = unknownKey(record.principal.type)
     stored.set(lookupHashes(keyring, key)[0] ?? '', record)
     return key
   }
@@ -45,8 +45,8 @@ export async function startAuthApp(
     app,
     auth,
     now,
-    asked,
-    unknown,
+    counts,
+    unknownKey,
     secret: (scopes: string[] = ['*'], changes: Partial<KeyRecord> = {}) =>
       add({
         ...active,
@@ -60,13 +60,13 @@ export async function startAuthApp(
         principal: { ...browser, allowedOrigins: [], shortensAddresses: false, ...changes },
       })
     },
-    /** Changes what is stored, as a read model does; nobody is told. */
+    /** Changes a stored record without invalidating the cache. */
     change(key: string, update: (record: KeyRecord) => Partial<KeyRecord>): void {
       const [hash = ''] = lookupHashes(keyring, key)
       const record = stored.get(hash)
       if (record) stored.set(hash, { ...record, ...update(record) })
     },
-    /** The answer, with its error code (undefined when the request went through) and its headers on limits. */
+    /** Returns the response with its error code (undefined for a success) and rate-limit headers. */
     async send({ key, ...request }: Send) {
       const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` }
       const response = await app.inject({

@@ -8,29 +8,29 @@ import {
   startAuthApp,
 } from './auth-app.ts'
 
-// Each kind of key on each endpoint is in test/authorization.
+// test/authorization tries each kind of key on each endpoint.
 
 let app: AuthApp
 beforeEach(async () => {
   app = await startAuthApp()
 })
 
-/** The error code, or undefined when the request went through. */
+/** Returns the error code; undefined for a success. */
 const get = async (request: Send) => (await app.send({ url: '/rest', ...request })).code
 
 test.each(['Bearer ', 'Basic abc', 'Bearer a b', 'Bearer agt_1', 'Bearer sk_live_x'])(
-  '%s is refused without a look-up',
+  'rejects %s without a lookup',
   async (authorization) => {
     const { headers, code } = await app.send({ url: '/rest', headers: { authorization } })
     expect([code, headers['www-authenticate']]).toEqual(['auth.invalid_api_key', 'Bearer'])
-    expect(app.asked.lookups).toBe(0)
+    expect(app.counts.lookups).toBe(0)
   },
 )
 
-test('no refusal repeats the key', async () => {
+test('never repeats the key in an error response', async () => {
   const refused = [
-    { key: app.unknown() },
-    { key: `${app.unknown().slice(0, -1)}!` },
+    { key: app.unknownKey() },
+    { key: `${app.unknownKey().slice(0, -1)}!` },
     { key: app.secret(['*'], { status: 'revoked' }) },
     { key: app.secret([]) },
     { key: app.publishable() },
@@ -44,21 +44,21 @@ test('no refusal repeats the key', async () => {
   }
 })
 
-test('a rotating key works until its grace ends, also while cached', async () => {
+test('accepts a rotating key until its grace period ends, even if cached', async () => {
   const key = app.secret(['*'], { status: 'rotating', graceExpiresAt: start + 5000 })
   app.now.ms = start + 4999
   expect(await get({ key })).toBeUndefined()
   app.now.ms = start + 5000
   expect(await get({ key })).toBe('auth.invalid_api_key')
-  expect(app.asked.lookups).toBe(1)
+  expect(app.counts.lookups).toBe(1)
 })
 
-test('a key that does not work says so before its organization does', async () => {
+test('reports an invalid key before an inactive organization', async () => {
   const key = app.secret(['*'], { status: 'revoked', organizationStatus: 'deleted' })
   expect(await get({ key })).toBe('auth.invalid_api_key')
 })
 
-test('no stored scopes means the narrow default, and a removed scope grants nothing', async () => {
+test('uses the default scopes if none are stored, and ignores scopes that no longer exist', async () => {
   expect(await get({ key: app.secret([]) })).toBe('auth.insufficient_scope')
   expect(await get({ key: app.secret([]), url: '/read' })).toBeUndefined()
   const removed = app.secret(['organizations:manage'])
@@ -66,18 +66,18 @@ test('no stored scopes means the narrow default, and a removed scope grants noth
     expect(await get({ key: removed, url })).toBe('auth.insufficient_scope')
 })
 
-test('the scope is asked for before the organization of the path', async () => {
+test('checks the scope before the organization in the path', async () => {
   const url = `/v1/organizations/${otherOrganization}`
   expect(await get({ key: app.secret(['sessions:list']), url })).toBe('auth.insufficient_scope')
 })
 
-test('each verified key is reported as used, and none that was refused', async () => {
+test('reports verified keys as used, and no rejected ones', async () => {
   const used: string[] = []
   app = await startAuthApp(() => ({ onKeyUsed: (keyId) => used.push(keyId) }))
   const works = app.secret(['sessions:read'])
   await get({ key: works })
   await get({ key: works })
-  for (const key of [app.unknown(), app.publishable(), app.secret(['*'], { status: 'revoked' })])
+  for (const key of [app.unknownKey(), app.publishable(), app.secret(['*'], { status: 'revoked' })])
     await get({ key })
   expect(used).toEqual(Array(2).fill('key_00000000000000000000000001'))
 })

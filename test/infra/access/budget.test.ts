@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createBudget } from '../../../infra/access/budget.ts'
 
-test('the budget does not lock a source out when the clock is set back', () => {
+test('does not lock a source out when the clock is set back', () => {
   let now = 1_800_000_000_000
   const budget = createBudget({ clock: () => now })
   for (let i = 0; i < 50; i++) budget.spend('192.0.2.1')
@@ -10,7 +10,7 @@ test('the budget does not lock a source out when the clock is set back', () => {
   expect(budget.spend('192.0.2.1')).toBe(true)
 })
 
-test('the budget remembers a bounded number of sources', () => {
+test('tracks a limited number of sources', () => {
   const budget = createBudget({ clock: () => 0, burst: 1, maxKeys: 2 })
   for (const source of ['192.0.2.1', '192.0.2.2', '192.0.2.3'])
     expect(budget.spend(source)).toBe(true)

@@ -28,12 +28,12 @@ async function start({ later = false } = {}): Promise<void> {
 const rest = (request: Send) => app.send({ url: '/rest', ...request })
 
 describe.each([
-  ['at once', false],
-  ['by a promise', true],
-])('with a limiter that answers %s', (_, later) => {
+  ['synchronously', false],
+  ['asynchronously', true],
+])('with a limiter that decides %s', (_, later) => {
   beforeEach(() => start({ later }))
 
-  test('each request takes one unit and says what is left', async () => {
+  test('charges one unit per request and returns the remaining units', async () => {
     const key = app.secret()
     for (const left of ['5', '4', '3'])
       expect((await rest({ key })).limits).toEqual(['6', left, '1'])
@@ -41,13 +41,13 @@ describe.each([
     expect(collect.limits).toEqual(['12', '11', '1'])
   })
 
-  test('without enough of them it is 429 with all headers, and takes them all the same', async () => {
+  test('returns 429 with all headers if units are missing, and charges them anyway', async () => {
     const key = app.secret()
     for (let i = 0; i < 6; i++) expect((await rest({ key })).status).toBe(200)
     const first = await rest({ key })
     expect(first).toMatchObject({ status: 429, limits: ['6', '0', '1'] })
     expect(first.json.error).toMatchObject({ code: 'rate_limit.exceeded', retryable: true })
-    // 6 units in 60 seconds are one in 10: two of them are owed for the seventh and the next request.
+    // 6 units in 60 seconds are one in 10 seconds: the seventh and the next request need two.
     expect(first.headers['retry-after']).toBe('20')
     expect((await rest({ key })).headers['retry-after']).toBe('30')
     app.now.ms += 29_000
@@ -57,13 +57,13 @@ describe.each([
     expect(limited).toEqual(Array(3).fill('secret'))
   })
 
-  test('what is refused while the key is verified takes nothing', async () => {
+  test('charges nothing for requests that fail key verification', async () => {
     const native = app.publishable({ clientTarget: 'native_ios' })
     const restricted = app.publishable({ allowedOrigins: ['https://shop.example'] })
     const page = { origin: 'https://evil.example' }
     const refused: [Send, string][] = [
       [{}, 'auth.missing_api_key'],
-      [{ key: app.unknown() }, 'auth.invalid_api_key'],
+      [{ key: app.unknownKey() }, 'auth.invalid_api_key'],
       [{ key: app.secret(['*'], { status: 'revoked' }) }, 'auth.invalid_api_key'],
       [
         { key: app.secret(['*'], { organizationStatus: 'suspended' }) },
@@ -79,7 +79,7 @@ describe.each([
     expect(limiter.consumed).toEqual([])
   })
 
-  test('an empty bucket is answered before scope and organization', async () => {
+  test('checks the bucket before scope and organization', async () => {
     const narrow = app.secret(['fingerprints:read'])
     for (let i = 0; i < 6; i++) await rest({ key: narrow })
     for (const url of ['/rest', `/v1/organizations/${otherOrganization}`])
@@ -90,7 +90,7 @@ describe.each([
 describe('buckets', () => {
   beforeEach(() => start())
 
-  test('are shared by all keys of one type of an organization, test and live', async () => {
+  test("are shared by an organization's keys of one type, test and live", async () => {
     const test = { environment: 'test' } as const
     for (const key of [app.secret(), app.secret(), app.secret(['sessions:list'])])
       await rest({ key })
@@ -99,13 +99,13 @@ describe('buckets', () => {
     expect((await app.send({ url: '/collect', key: app.publishable(test) })).limits[1]).toBe('10')
   })
 
-  test('are apart for each organization', async () => {
+  test('are separate for each organization', async () => {
     for (let i = 0; i < 13; i++) await app.send({ url: '/collect', key: app.publishable() })
     const other = app.publishable({ organizationId: otherOrganization })
     expect((await app.send({ url: '/collect', key: other })).limits).toEqual(['12', '11', '1'])
   })
 
-  test("have the organization's own limit where it has one", async () => {
+  test("have the organization's own limit if it has one", async () => {
     const key = app.publishable({ rateLimit: 90 })
     expect((await app.send({ url: '/collect', key })).limits).toEqual(['90', '89', '1'])
     expect(limiter.consumed).toEqual([
@@ -114,7 +114,7 @@ describe('buckets', () => {
   })
 })
 
-describe('a key that each source has units of its own with', () => {
+describe('a key with a budget per source', () => {
   beforeEach(async () => {
     limited = []
     app = await startAuthApp((now) => {
@@ -132,7 +132,7 @@ describe('a key that each source has units of its own with', () => {
   const from = (remoteAddress: string, key: string) =>
     app.send({ url: '/collect', key, remoteAddress })
 
-  test('is refused to a source that has none left, and to no other', async () => {
+  test('is rejected only from a source whose budget is used up', async () => {
     const key = app.publishable({ organizationId: otherOrganization })
     for (let i = 0; i < 3; i++) expect((await from('192.0.2.1', key)).status).toBe(200)
     for (let i = 0; i < 20; i++) {
@@ -142,32 +142,32 @@ describe('a key that each source has units of its own with', () => {
     }
     expect((await from('192.0.2.2', key)).status).toBe(200)
     expect(limited).toEqual(Array(20).fill('publishable'))
-    // What was refused has cost nothing, so that the second is enough.
+    // Rejected requests cost nothing, so a second is enough.
     app.now.ms += 1000
     expect((await from('192.0.2.1', key)).status).toBe(200)
   })
 
-  test("says nothing of the organization's bucket, and takes nothing from it", async () => {
+  test("neither charges nor reports the organization's bucket", async () => {
     const key = app.publishable({ organizationId: otherOrganization })
     for (let i = 0; i < 4; i++)
       expect((await from('192.0.2.1', key)).limits).toEqual(Array(3).fill(undefined))
     expect(limiter.consumed).toEqual([])
   })
 
-  test('leaves the keys of other organizations to their bucket', async () => {
+  test('does not affect keys of other organizations', async () => {
     const key = app.publishable()
     for (const left of ['2999', '2998', '2997', '2996'])
       expect((await from('192.0.2.1', key)).limits).toEqual(['3000', left, '1'])
   })
 })
 
-test('the defaults are 600 and 3000', async () => {
+test('the default limits are 600 and 3000', async () => {
   app = await startAuthApp((now) => ({ limiter: createMemoryLimiter(() => now.ms) }))
   expect((await rest({ key: app.secret() })).limits[0]).toBe('600')
   expect((await app.send({ url: '/collect', key: app.publishable() })).limits[0]).toBe('3000')
 })
 
-describe('a cost that is in the body', () => {
+describe('a cost that depends on the body', () => {
   let app: AuthApp
   let limiter: MemoryLimiter
   beforeEach(async () => {
@@ -178,7 +178,7 @@ describe('a cost that is in the body', () => {
     app.app.post(
       '/items',
       {
-        ...app.auth.requireSecretCosting('agents:ip_rotation', costOf),
+        ...app.auth.requireSecretWithBodyCost('agents:ip_rotation', costOf),
         bodyLimit: 500,
         schema: { body: z.unknown() },
       },
@@ -198,17 +198,17 @@ describe('a cost that is in the body', () => {
     app.send({ method: 'POST', url: '/items', key, headers: { 'content-type': type }, payload })
 
   test.each([
-    ['a request', items(7), 200, '7'],
+    ['7 items', items(7), 200, '7'],
     ['10 items behind a byte order mark', `\uFEFF${items(10)}`, 200, '10'],
     ['malformed JSON', `${items(10)}}`, 400, '1'],
     ['a member named __proto__', '{"items":[1,2],"__proto__":{}}', 200, '2'],
     ['an empty body', '', 400, '1'],
     ['too large a body', items(500), 413, '1'],
   ])('%s', async (_, payload, status, cost) => {
-    const answer = await post(payload)
-    expect(answer).toMatchObject({ status, limits: ['25', String(25 - Number(cost)), cost] })
+    const response = await post(payload)
+    expect(response).toMatchObject({ status, limits: ['25', String(25 - Number(cost)), cost] })
     if (status === 200)
-      expect(answer.json).toEqual({ body: JSON.parse(payload.replace('\uFEFF', '')) })
+      expect(response.json).toEqual({ body: JSON.parse(payload.replace('\uFEFF', '')) })
   })
 
   test.each([
@@ -224,16 +224,16 @@ describe('a cost that is in the body', () => {
     })
   })
 
-  test('more than is left is 429, with its cost, and is taken all the same', async () => {
+  test('returns 429 with the cost if units are missing, and charges them anyway', async () => {
     await post(items(10))
     await post(items(10))
     const refused = await post(items(10))
     expect(refused).toMatchObject({ status: 429, limits: ['25', '0', '10'] })
-    // 5 units short, and 10 more for the same again, at 25 in 60 seconds.
+    // 5 units of debt and 10 for the retry, at 25 in 60 seconds.
     expect(refused.headers['retry-after']).toBe('36')
   })
 
-  test('a missing scope has paid for its items', async () => {
+  test('charges for the items even if the scope is missing', async () => {
     expect(await post(items(4), { key: app.secret(['sessions:read']) })).toMatchObject({
       status: 403,
       code: 'auth.insufficient_scope',
@@ -241,33 +241,33 @@ describe('a cost that is in the body', () => {
     })
   })
 
-  /** One request over a socket, whole answer included; the connection ends by the server or by `end`. */
+  /** Sends a request over a socket and returns the full response. `end` closes the connection after the request. */
   async function raw(request: string, { end = false } = {}): Promise<string> {
     const address = await app.app.listen({ port: 0, host: '127.0.0.1' })
     const socket = connect({ port: Number(new URL(address).port), host: '127.0.0.1' })
-    let answer = ''
+    let response = ''
     socket.setEncoding('utf8').on('data', (chunk) => {
-      answer += chunk
+      response += chunk
     })
     socket.write(request)
     if (end) socket.destroySoon()
     await once(socket, 'close')
-    return answer
+    return response
   }
 
   const chunkedHead = (key: string) =>
     `POST /items HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`
 
-  test('a body that turns out too large is 413, has paid 1, and ends the connection', async () => {
+  test('returns 413 for a chunked body that grows too large, charges 1 and closes the connection', async () => {
     const chunk = `190\r\n${'x'.repeat(400)}\r\n`
-    const answer = await raw(`${chunkedHead(app.secret())}${chunk}${chunk}`)
-    expect(answer).toMatch(/^HTTP\/1\.1 413 /)
-    expect(answer).toMatch(/x-ratelimit-cost: 1\r\n/i)
-    expect(answer).toMatch(/connection: close\r\n/i)
-    expect(answer).toContain('request.payload_too_large')
+    const response = await raw(`${chunkedHead(app.secret())}${chunk}${chunk}`)
+    expect(response).toMatch(/^HTTP\/1\.1 413 /)
+    expect(response).toMatch(/x-ratelimit-cost: 1\r\n/i)
+    expect(response).toMatch(/connection: close\r\n/i)
+    expect(response).toContain('request.payload_too_large')
   })
 
-  test('a body that never ends costs nothing', async () => {
+  test('charges nothing for a body that never ends', async () => {
     expect(await raw(`${chunkedHead(app.secret())}5\r\n{"ite\r\n`, { end: true })).not.toContain(
       'HTTP/1.1 2',
     )

@@ -27,7 +27,7 @@ test.each([
   ['HTTPS://Shop.Example', true],
   ['https://xn--bcher-kva.example', true],
   ['https://bücher.example', false],
-  // Test keys: any host and port over http too.
+  // Test keys: http too, with any host and port.
   ['http://localhost:3000', true],
   ['http://localhost:3001', false],
   ['http://localhost', false],
@@ -36,7 +36,7 @@ test.each([
   ['http://127.1:5173', false],
   ['http://[::1]:8080', true],
   ['http://[::2]:8080', false],
-  // Wildcard: any depth, https, no port of its own.
+  // Wildcard: any depth, https, default port.
   ['https://a.app.example', true],
   ['https://a.b.app.example', true],
   ['https://A.App.Example', true],
@@ -47,7 +47,7 @@ test.each([
   ['https://a.app.example:8443', false],
   ['https://a.app.example.', false],
   ['https://a.app.example.evil.example', false],
-  // No web origins.
+  // Not web origins.
   ['null', false],
   ['', false],
   [undefined, false],
@@ -66,7 +66,7 @@ test.each([
   expect(isOriginAllowed(origin, allowedOrigins)).toBe(allowed)
 })
 
-test('an empty list takes any origin, also none', () => {
+test('an empty list allows any origin, and requests without one', () => {
   for (const origin of ['https://any.example', 'null', '', undefined])
     expect(isOriginAllowed(origin, [])).toBe(true)
 })

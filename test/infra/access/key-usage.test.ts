@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createKeyUsage, lastUsedAt } from '../../../infra/access/key-usage.ts'
+import { createKeyUsageBuffer, loadLastUses } from '../../../infra/access/key-usage.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -15,28 +15,28 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-const usage = (lingerMs = 10_000_000) =>
-  createKeyUsage({ pool: database.pool, clock: () => now, logger, lingerMs })
-const stored = async () => Object.fromEntries(await lastUsedAt(database.pool, ['a', 'b', 'c']))
+const createBuffer = (lingerMs = 10_000_000) =>
+  createKeyUsageBuffer({ pool: database.pool, clock: () => now, logger, lingerMs })
+const stored = async () => Object.fromEntries(await loadLastUses(database.pool, ['a', 'b', 'c']))
 
-test('what is noted is written soon, and no key is written twice in a minute', async () => {
-  const keys = usage(10)
-  keys.recordUse('a')
+test('writes uses soon, and each key at most once a minute', async () => {
+  const buffer = createBuffer(10)
+  buffer.recordUse('a')
   await eventually(async () => expect(await stored()).toEqual({ a: start }))
   now += 59_999
-  keys.recordUse('a')
-  keys.recordUse('b')
-  await keys.flush()
+  buffer.recordUse('a')
+  buffer.recordUse('b')
+  await buffer.flush()
   expect(await stored()).toEqual({ a: start, b: now })
   now += 1
-  keys.recordUse('a')
-  await keys.flush()
+  buffer.recordUse('a')
+  await buffer.flush()
   expect(await stored()).toEqual({ a: now, b: now - 1 })
-  await keys.close()
+  await buffer.close()
 })
 
-test('the later use counts, whoever writes last', async () => {
-  const [early, late] = [usage(), usage()]
+test('keeps the latest use, whichever process writes last', async () => {
+  const [early, late] = [createBuffer(), createBuffer()]
   early.recordUse('a')
   now += 5000
   late.recordUse('a')
@@ -45,9 +45,9 @@ test('the later use counts, whoever writes last', async () => {
   expect(await stored()).toEqual({ a: start + 5000 })
 })
 
-test('many processes write the same keys at once without waiting for each other in a circle', async () => {
+test('processes that write the same keys at the same time do not deadlock', async () => {
   const keys = Array.from({ length: 300 }, (_, i) => `key_${i}`)
-  const writers = Array.from({ length: 8 }, () => usage())
+  const writers = Array.from({ length: 8 }, () => createBuffer())
   for (let round = 0; round < 5; round++) {
     now += 60_000
     writers.forEach((writer, i) => {
@@ -55,30 +55,30 @@ test('many processes write the same keys at once without waiting for each other 
     })
     await Promise.all(writers.map((writer) => writer.flush()))
   }
-  const written = await lastUsedAt(database.pool, keys)
+  const written = await loadLastUses(database.pool, keys)
   expect(new Set(written.values())).toEqual(new Set([now]))
   expect(written.size).toBe(300)
 })
 
-test('what could not be written is kept, the latest of each key, and nobody hears of it', async () => {
-  const keys = usage()
+test('keeps the latest use of each key after a failed write, without an error', async () => {
+  const buffer = createBuffer()
   await database.pool.query('alter table tidegate.api_key_usage rename to away')
-  keys.recordUse('a')
-  await keys.flush()
+  buffer.recordUse('a')
+  await buffer.flush()
   now += 60_000
-  keys.recordUse('a')
-  keys.recordUse('b')
-  await keys.flush()
+  buffer.recordUse('a')
+  buffer.recordUse('b')
+  await buffer.flush()
   await database.pool.query('alter table tidegate.away rename to api_key_usage')
-  await keys.close()
+  await buffer.close()
   expect(await stored()).toEqual({ a: now, b: now })
 })
 
-test('closing writes what is noted, and what is noted afterwards is forgotten', async () => {
-  const keys = usage()
-  keys.recordUse('a')
-  await keys.close()
-  keys.recordUse('b')
-  await keys.flush()
+test('writes pending uses on close, and ignores later ones', async () => {
+  const buffer = createBuffer()
+  buffer.recordUse('a')
+  await buffer.close()
+  buffer.recordUse('b')
+  await buffer.flush()
   expect(await stored()).toEqual({ a: start })
 })

@@ -16,4 +16,4 @@ test.each([
   ['2001:db8:1:2::1', '2001:db8:1:3::1'],
   ['::1', '127.0.0.1'],
   ['203.0.113.9', 'not an address'],
-])('%s and %s are two', (a, b) => expect(sourceOf(a)).not.toBe(sourceOf(b)))
+])('%s and %s are two sources', (a, b) => expect(sourceOf(a)).not.toBe(sourceOf(b)))

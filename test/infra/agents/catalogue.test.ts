@@ -24,8 +24,8 @@ test.each([
   [bot('BINGBOT/2.0'), 'microsoft', 'bingbot'],
   ['WhatsApp/2.23.20.0', 'meta', 'WhatsApp'],
   ['Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0', 'apple', 'iMessage'],
-])('%s is named', (userAgent, provider, product) => {
-  // Once found, and then as it was found before.
+])('%s is found', (userAgent, provider, product) => {
+  // First by search, then from the cache.
   for (let times = 0; times < 2; times++)
     expect(agentOfUserAgent(userAgent)).toMatchObject({ provider, product })
 })
@@ -50,14 +50,14 @@ const inApps = [
   'curl/8.5.0',
 ]
 
-test('browsers and apps of people are nobody, nor are libraries', () => {
+test('browsers, apps and libraries are not agents', () => {
   const recorded = Object.values(people).map(({ headers }) => headers['User-Agent'])
   const made = families.map(([{ userAgent }]) => userAgent.replaceAll('{v}', '140'))
   const all = [...recorded, ...made, ...inApps, '']
   expect(all.filter((userAgent) => agentOfUserAgent(userAgent) !== null)).toEqual([])
 })
 
-test('each of its names is found, with whatever version behind it', () => {
+test('each name is found, also with a version behind it', () => {
   const lost = catalogue.flatMap((entry) =>
     entry.names.filter((name) => {
       const plain = name.replace('^', '')
@@ -68,7 +68,7 @@ test('each of its names is found, with whatever version behind it', () => {
   expect(lost).toEqual([])
 })
 
-test('names are in lower case and of one agent each, and each agent has a purpose and an id of its own', () => {
+test('names are lower-case and unique, and each agent has a purpose and a unique id', () => {
   const names = catalogue.flatMap((entry) => entry.names)
   expect(names.filter((name) => name !== name.toLowerCase() || name.trim() !== name)).toEqual([])
   expect(new Set(names).size).toBe(names.length)
@@ -76,15 +76,15 @@ test('names are in lower case and of one agent each, and each agent has a purpos
   expect(catalogue.every(({ purpose }) => agentPurposes.includes(purpose))).toBe(true)
 })
 
-test('what is far behind in a user agent is not read', () => {
+test('only the first 1000 characters of a user agent are searched', () => {
   expect(agentOfUserAgent(`${'a '.repeat(600)} Googlebot/2.1`)).toBeNull()
 })
 
-test('a host name is of an agent as its operator names hosts', () => {
+test('a reverse-DNS name must match the pattern of the operator', () => {
   const google = agentOfUserAgent('Googlebot/2.1')
   const bing = agentOfUserAgent('bingbot/2.0')
   const meta = agentOfUserAgent('facebookexternalhit/1.1')
-  if (!google || !bing || !meta) throw new Error('the catalogue lacks what everybody knows')
+  if (!google || !bing || !meta) throw new Error('the catalogue lacks a well-known agent')
   expect(hasReverseDnsName(google, 'crawl-66-249-66-1.googlebot.com')).toBe(true)
   expect(hasReverseDnsName(google, 'crawl-66-249-66-1.googlebot.com.example')).toBe(false)
   expect(hasReverseDnsName(google, 'crawl-66-249-66-1-googlebot.com')).toBe(false)
@@ -94,7 +94,7 @@ test('a host name is of an agent as its operator names hosts', () => {
   expect(hasReverseDnsName(meta, 'crawl-66-249-66-1.googlebot.com')).toBe(false)
 })
 
-test('a name within a longer word is none', () => {
+test('a name within a longer word does not match', () => {
   expect(agentOfUserAgent('GPTBot/1.2')?.product).toBe('GPTBot')
   expect(agentOfUserAgent('GPTBotany/1.2')).toBeNull()
   expect(agentOfUserAgent('Claude-Username/1.0')).toBeNull()
@@ -102,7 +102,7 @@ test('a name within a longer word is none', () => {
   expect(agentOfUserAgent('MyGPTBot/1.2')).toBeNull()
 })
 
-test('each list of crawlers that can be fetched verifies somebody', () => {
+test('each downloadable IP list of crawlers verifies an agent', () => {
   const verifying = new Set(catalogue.map(ipListOf))
   const fetched = dataSources.filter(({ group }) => group === 'bots').map(({ title }) => title)
   expect(fetched.length).toBeGreaterThan(5)

@@ -10,12 +10,12 @@ import {
 } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { verifiesAnswers } from '../../../services/scoring/session/answers.ts'
+import { isValidAnswerMac } from '../../../services/scoring/session/answers.ts'
 
 const bank = [...questionBank.language, ...questionBank.platform, ...questionBank.version]
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
-it('questions are at least 150, and what one asks never changes', () => {
+it('there are at least 150 questions, which never change', () => {
   expect(bank.length).toBeGreaterThanOrEqual(150)
   expect(new Set(bank.map(({ id }) => id)).size).toBe(bank.length)
   const first = (list: readonly object[], count: number) => JSON.stringify(list.slice(0, count))
@@ -26,7 +26,7 @@ it('questions are at least 150, and what one asks never changes', () => {
   expect(createHash('sha256').update(text).digest('hex').slice(0, 16)).toBe('ae04595e93b64e7d')
 })
 
-it('questions of a document follow from its challenge, and are of every kind', () => {
+it('questions of a document are derived from its challenge and include every kind', () => {
   fc.assert(
     fc.property(fc.string(), (challenge) => {
       const asked = questionsOf(challenge)
@@ -40,18 +40,18 @@ it('questions of a document follow from its challenge, and are of every kind', (
   )
 })
 
-it('drawings are 64 at a time, of which a week replaces one', () => {
+it('there are 64 drawings, of which one is replaced each week', () => {
   const at = (now: number) =>
     new Set(Array.from({ length: 4000 }, (_, i) => canvasSeedOf(`challenge ${i}`, now)))
   const now = 3000 * weekMs
   expect(at(now).size).toBe(64)
-  const later = (weeks: number) =>
+  const newSeeds = (weeks: number) =>
     [...at(now + weeks * weekMs)].filter((seed) => !at(now).has(seed))
-  expect(later(1)).toHaveLength(1)
-  expect(later(64)).toHaveLength(64)
+  expect(newSeeds(1)).toHaveLength(1)
+  expect(newSeeds(64)).toHaveLength(64)
 })
 
-it('drawings of a seed are always the same, and stay on their canvas', () => {
+it('a seed always yields the same drawing', () => {
   const drawing = canvasChallengeOf('3.46')
   expect(drawing).toEqual(canvasChallengeOf('3.46'))
   expect(JSON.stringify(drawing)).not.toBe(JSON.stringify(canvasChallengeOf('4.46')))
@@ -74,16 +74,16 @@ test.each([
   [`${linux} Version/60.5 Safari/605.1.15`, 'webkitgtk', 60],
   [`${linux} ShopApp/4.2`, 'webkitgtk', 0],
   ['Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0', 'gecko', 140],
-])('the engine of %s', (userAgent, family, major) => {
+])('engineVersionOf %s', (userAgent, family, major) => {
   expect(engineVersionOf(userAgent)).toEqual({ family, major })
 })
 
-test('no engine is read from what is none', () => {
+test('engineVersionOf returns null for other texts', () => {
   for (const text of ['', 'curl/8', 'Mozilla/5.0', 'Chrome/x'])
     expect(engineVersionOf(text)).toBeNull()
 })
 
-test('a recorded answer between two versions is what both answer', () => {
+test('a version between two recorded ones gets the answer on which both agree', () => {
   const between = bank.map(({ id }) => {
     const [old, now, middle] = [87, 156, 120].map((major) =>
       recordedAnswer({ family: 'blink', major }, id),
@@ -93,27 +93,27 @@ test('a recorded answer between two versions is what both answer', () => {
   expect(between.every(Boolean)).toBe(true)
 })
 
-test('recorded answers beyond all versions leave out what changes with versions', () => {
+test('versions beyond the recorded ones get no answers that change between versions', () => {
   for (const { id } of questionBank.version)
     expect(recordedAnswer({ family: 'gecko', major: 78 }, id)).toBeUndefined()
   for (const { id } of questionBank.language)
     expect(recordedAnswer({ family: 'webkitgtk', major: 18 }, id)).toBeTypeOf('string')
 })
 
-test('Safari is compared with no recorded engine', () => {
+test('Safari has no recorded answers', () => {
   for (const { id } of bank)
     expect(recordedAnswer({ family: 'webkit', major: 26 }, id)).toBeUndefined()
 })
 
-test('answers verify under their own document alone', () => {
+test('the MAC of answers is valid only for its document', () => {
   const key = { challenge: 'c', timingNonce: 't' }
   const answers = { canvas: 'abc', engine: [{ id: 1, answer: 'x' }] }
   const mac = answerMac(key, answers)
   expect(mac).toMatch(/^[\w-]{43}$/)
-  expect(verifiesAnswers(key, answers, mac)).toBe(true)
-  expect(verifiesAnswers({ ...key, challenge: 'd' }, answers, mac)).toBe(false)
-  expect(verifiesAnswers({ ...key, timingNonce: 'd' }, answers, mac)).toBe(false)
-  expect(verifiesAnswers(key, { ...answers, canvas: null }, mac)).toBe(false)
-  expect(verifiesAnswers(key, { ...answers, engine: [{ id: 2, answer: 'x' }] }, mac)).toBe(false)
-  expect(verifiesAnswers(key, answers, `${mac}=`)).toBe(false)
+  expect(isValidAnswerMac(key, answers, mac)).toBe(true)
+  expect(isValidAnswerMac({ ...key, challenge: 'd' }, answers, mac)).toBe(false)
+  expect(isValidAnswerMac({ ...key, timingNonce: 'd' }, answers, mac)).toBe(false)
+  expect(isValidAnswerMac(key, { ...answers, canvas: null }, mac)).toBe(false)
+  expect(isValidAnswerMac(key, { ...answers, engine: [{ id: 2, answer: 'x' }] }, mac)).toBe(false)
+  expect(isValidAnswerMac(key, answers, `${mac}=`)).toBe(false)
 })

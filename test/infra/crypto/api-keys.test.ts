@@ -23,7 +23,7 @@ const kinds = (['publishable', 'secret'] as const).flatMap((type) =>
 const generated = (kind: (typeof kinds)[number] = { type: 'secret', environment: 'live' }) =>
   generateApiKey({ ...kind, keyring, random: randomBytes })
 
-test.each(kinds)('a $type $environment key says what it is', (kind) => {
+test.each(kinds)('a $type $environment key is parsed to its kind', (kind) => {
   const { key, preview, displayKey } = generated(kind)
   expect(key).toMatch(new RegExp(`^${kind.type === 'secret' ? 'sk' : 'pk'}_${kind.environment}_`))
   expect(parseApiKey(key)).toEqual(kind)
@@ -31,7 +31,7 @@ test.each(kinds)('a $type $environment key says what it is', (kind) => {
   expect(preview).not.toContain(key.slice(12, -4))
 })
 
-test('every single-character typo is refused without a look-up, but for a chance of one in 2^30', () => {
+test('the checksum detects every single-character typo', () => {
   const { key } = generated()
   for (let at = 0; at < key.length; at++) {
     const other = [...base32Alphabet].find((character) => character !== key[at])
@@ -41,14 +41,14 @@ test('every single-character typo is refused without a look-up, but for a chance
     expect(parseApiKey(text)).toBeUndefined()
 })
 
-test('a key stays found after the master key is rotated', () => {
+test('a key is found after a rotation of the master key', () => {
   const { key, lookupHash } = generated()
   expect(lookupHashes(keyring, key)).toEqual([lookupHash])
   expect(lookupHashes(rotated, key)).toHaveLength(2)
   expect(lookupHashes(rotated, key)[1]).toBe(lookupHash)
 })
 
-test('the secret hash opens for its own key id only, also under an older master key', () => {
+test('a secret hash opens only for its own key id, also under an older master key', () => {
   const { key } = generated()
   const sealed = sealSecretHash({ keyring, key, keyId: 'key_a', random: randomBytes })
   expect(sealed.toString('hex')).not.toContain(secretHashOf(key))

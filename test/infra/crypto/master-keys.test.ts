@@ -24,7 +24,7 @@ describe('the command for master keys', () => {
     )
   }
 
-  it('prints them, with its arguments as they are', async () => {
+  it('is run with literal arguments, and prints the keys', async () => {
     expect(
       await printed(`[ "$#" = 2 ] && [ "$1" = '$HOME' ] && echo '${keys}'`, ' $HOME  b '),
     ).toBe(keys)
@@ -39,32 +39,29 @@ describe('the command for master keys', () => {
       'echo "Key and value of the secret: none, as the password was wrong"',
       'did not print',
     ],
-    ['prints without end', 'while :; do echo secret; done', 'printed more than one megabyte'],
-    ['asks for something', `read answer && echo '${keys}'`, 'exited with 1'],
-  ])(
-    'stops a start where it %s, and tells nothing of what it printed',
-    async (_, script, message) => {
-      const error = await printed(script).catch((cause: unknown) => cause)
-      expect(String(error)).toContain(`TIDEGATE_MASTER_KEYS_COMMAND ${message}`)
-      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(
-        /AAAA|secret\b|password/,
-      )
-    },
-  )
+    ['prints endlessly', 'while :; do echo secret; done', 'printed more than one megabyte'],
+    ['asks for input', `read answer && echo '${keys}'`, 'exited with 1'],
+  ])('causes an error without its output if it %s', async (_, script, message) => {
+    const error = await printed(script).catch((cause: unknown) => cause)
+    expect(String(error)).toContain(`TIDEGATE_MASTER_KEYS_COMMAND ${message}`)
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(
+      /AAAA|secret\b|password/,
+    )
+  })
 
-  it('stops a start where it does not end, whatever it started', async () => {
+  it('causes an error if it does not end, even with child processes', async () => {
     await expect(printed('sleep 60 & sleep 60', '', 100)).rejects.toThrow(
       'took longer than 0.1 seconds',
     )
   })
 
-  it('stops a start where there is none', async () => {
+  it('causes an error if it does not exist', async () => {
     const missing = readConfig({ TIDEGATE_MASTER_KEYS_COMMAND: path.join(folder, 'none') })
     await expect(readMasterKeys(missing)).rejects.toThrow('failed to start (ENOENT)')
   })
 })
 
-it('master keys are given in one way', async () => {
+it('only one setting may contain master keys', async () => {
   const command = { TIDEGATE_MASTER_KEYS_COMMAND: 'print-keys' }
   const both =
     'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or TIDEGATE_MASTER_KEYS_FILE is also set'
@@ -75,7 +72,7 @@ it('master keys are given in one way', async () => {
   expect(await readMasterKeys(readConfig({ TIDEGATE_MASTER_KEYS: keys }))).toBe(keys)
 })
 
-it.each([' ', `sh -c 'print keys'`])('master keys are not asked for by %j', (command) => {
+it.each([' ', `sh -c 'print keys'`])('%j is not a valid command for master keys', (command) => {
   expect(() => readConfig({ TIDEGATE_MASTER_KEYS_COMMAND: command })).toThrow(
     'TIDEGATE_MASTER_KEYS_COMMAND must be a program and its arguments, without quotes',
   )

@@ -6,14 +6,14 @@ const secret = randomBytes(dataKeyBytes)
 const plaintext = Buffer.from('credentials')
 const context = 'gate_1'
 
-test('what a data key sealed it opens, in the same context only', () => {
+test('a data key opens what it sealed, in the same context only', () => {
   const sealed = createDataKey(secret).seal(plaintext, { context, random: randomBytes })
   expect(createDataKey(secret).open(sealed, { context })).toEqual(plaintext)
   expect(createDataKey(secret).open(sealed, { context: 'gate_2' })).toBeUndefined()
   expect(createDataKey(randomBytes(dataKeyBytes)).open(sealed, { context })).toBeUndefined()
 })
 
-test('what was changed or cut is not opened', () => {
+test('altered or truncated ciphertext does not open', () => {
   const key = createDataKey(secret)
   const sealed = key.seal(plaintext, { context, random: randomBytes })
   for (let at = 0; at < sealed.length; at++) {

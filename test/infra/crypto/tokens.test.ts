@@ -15,7 +15,7 @@ const newer = randomBytes(32).toString('base64')
 const keyring = createKeyring(older)
 const kinds = ['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode'] as const satisfies TokenKind[]
 
-test.each(kinds)('a %s token is one of its kind only', (kind) => {
+test.each(kinds)('a %s token is valid for its own kind only', (kind) => {
   const token = generateToken(kind, randomBytes)
   expect(token).toMatch(new RegExp(`^${kind}_[0-9a-hjkmnp-tv-z]+$`))
   expect(kinds.filter((other) => isToken(other, token))).toEqual([kind])
@@ -26,21 +26,24 @@ test('a poll token has the 26 characters that clients expect, an agent token at 
   expect(generateToken('agt', randomBytes).length).toBeGreaterThanOrEqual('agt_'.length + 40)
 })
 
-test.each(kinds.filter((kind) => kind !== 'gtpoll'))('every typo in a %s token is seen', (kind) => {
-  const token = generateToken(kind, randomBytes)
-  for (let at = 0; at < token.length; at++) {
-    const other = [...base32Alphabet].find((character) => character !== token[at])
-    expect(isToken(kind, token.slice(0, at) + other + token.slice(at + 1))).toBe(false)
-  }
-})
+test.each(kinds.filter((kind) => kind !== 'gtpoll'))(
+  'the checksum of a %s token detects every typo',
+  (kind) => {
+    const token = generateToken(kind, randomBytes)
+    for (let at = 0; at < token.length; at++) {
+      const other = [...base32Alphabet].find((character) => character !== token[at])
+      expect(isToken(kind, token.slice(0, at) + other + token.slice(at + 1))).toBe(false)
+    }
+  },
+)
 
-test('what is no token at all is none', () => {
+test('other texts are not tokens', () => {
   const token = generateToken('gtpoll', randomBytes)
   for (const text of ['', 'gtpoll_', `${token}0`, `${token}\n`, ` ${token}`, token.toUpperCase()])
     expect(isToken('gtpoll', text)).toBe(false)
 })
 
-test('a token is found under the hash that an earlier master key made', () => {
+test('a token matches a hash under an earlier master key', () => {
   const token = generateToken('agt', randomBytes)
   const [hash] = tokenHashes(keyring, token)
   const rotated = createKeyring(`${newer},${older}`)

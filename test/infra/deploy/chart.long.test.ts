@@ -17,9 +17,9 @@ import { root } from '../../support/test-projects.ts'
 
 const { describe, it } = needs('helm')
 
-const least = ['secrets.existingSecret=tidegate']
-const most = [
-  ...least,
+const minimal = ['secrets.existingSecret=tidegate']
+const full = [
+  ...minimal,
   'secrets.settings={DATABASE_URL,TIDEGATE_MASTER_KEYS,KAFKA_SASL_PASSWORD,SCHEMA_REGISTRY_URL}',
   'settings.KAFKA_BROKERS=one:9092\\,two:9092',
   'settings.TRUSTED_PROXIES=10.0.0.0/8',
@@ -51,8 +51,8 @@ const most = [
 ]
 
 const ofKind = (manifests: Manifest[], kind: string) => manifests.filter((one) => one.kind === kind)
-/** Those that answer; the others are headless, and tell who waits for a role whether it is replaced. */
-const answering = (manifests: Manifest[]) =>
+/** Services with an address. The headless ones are for await-role.ts. */
+const addressable = (manifests: Manifest[]) =>
   ofKind(manifests, 'Service').filter(({ spec }) => spec.clusterIP !== 'None')
 const names = (manifests: Manifest[]) => manifests.map(({ metadata }) => metadata.name).sort()
 const ofRoles = allRoles.map((role) => `shop-tidegate-${role}`).sort()
@@ -67,28 +67,28 @@ const containerOf = (manifest: Manifest) => podOf(manifest).spec.containers[0]
 describe('the chart', () => {
   let helm: Helm
   let check: Awaited<ReturnType<typeof createManifestCheck>>
-  let little: Manifest[]
+  let basic: Manifest[]
   let all: Manifest[]
   beforeAll(async () => {
     ;[helm, check] = await Promise.all([findHelm(), createManifestCheck()])
-    little = await helm.render(least)
-    all = await helm.render(most)
+    basic = await helm.render(minimal)
+    all = await helm.render(full)
   }, 60_000)
 
-  it('is without fault for helm', async () => {
-    await helm.lint(least)
-    await helm.lint(most)
+  it('passes helm lint', async () => {
+    await helm.lint(minimal)
+    await helm.lint(full)
   })
 
-  it('is without fault for Kubernetes', async () => {
+  it('conforms to the Kubernetes schemas', async () => {
     const faults = (manifests: Manifest[]) =>
       manifests
-        // Of the Prometheus operator, and not of Kubernetes.
+        // Defined by the Prometheus operator, not by Kubernetes.
         .filter(({ kind }) => kind !== 'ServiceMonitor')
         .flatMap((one) => check(one).map((fault) => `${one.kind} ${one.metadata.name}: ${fault}`))
-    expect(faults(little)).toEqual([])
+    expect(faults(basic)).toEqual([])
     expect(faults(all)).toEqual([])
-    const [deployment] = structuredClone(ofKind(little, 'Deployment'))
+    const [deployment] = structuredClone(ofKind(basic, 'Deployment'))
     if (!deployment) throw new Error('there is no deployment')
     Object.assign(containerOf(deployment), { readinesProbe: {}, image: 1 })
     expect(faults([deployment])).toEqual([
@@ -99,22 +99,22 @@ describe('the chart', () => {
 
   it('has a deployment, a service and a disruption budget for each role', () => {
     for (const kind of ['Deployment', 'PodDisruptionBudget'])
-      expect(names(ofKind(little, kind))).toEqual(ofRoles)
-    expect(names(answering(little))).toEqual(ofRoles)
-    const roles = ofKind(little, 'Deployment').map((one) => containerOf(one).args.join(' '))
+      expect(names(ofKind(basic, kind))).toEqual(ofRoles)
+    expect(names(addressable(basic))).toEqual(ofRoles)
+    const roles = ofKind(basic, 'Deployment').map((one) => containerOf(one).args.join(' '))
     expect(roles.sort()).toEqual(allRoles.map((role) => `serve --roles ${role}`).sort())
   })
 
-  it('has nothing that is not asked for', () => {
+  it('has no optional resources by default', () => {
     const kinds = ['Ingress', 'HorizontalPodAutoscaler', 'ServiceMonitor', 'NetworkPolicy']
-    expect(little.filter(({ kind }) => kinds.includes(kind))).toEqual([])
+    expect(basic.filter(({ kind }) => kinds.includes(kind))).toEqual([])
   })
 
   it('selects the pods of the role', () => {
     const labels = new Map(
       ofKind(all, 'Deployment').map((one) => [one.metadata.name, podOf(one).metadata.labels]),
     )
-    for (const { metadata, spec } of answering(all))
+    for (const { metadata, spec } of addressable(all))
       expect(labels.get(metadata.name)).toMatchObject(Object(spec.selector))
     for (const { metadata, spec } of [
       ...ofKind(all, 'Deployment'),
@@ -125,8 +125,8 @@ describe('the chart', () => {
     expect(components.sort()).toEqual([...allRoles].sort())
   })
 
-  it('asks whether a process runs and whether it is ready', () => {
-    for (const deployment of ofKind(little, 'Deployment'))
+  it('has probes for liveness and readiness', () => {
+    for (const deployment of ofKind(basic, 'Deployment'))
       expect(containerOf(deployment)).toMatchObject({
         startupProbe: { httpGet: { path: '/livez', port: 'http' } },
         livenessProbe: { httpGet: { path: '/livez', port: 'http' } },
@@ -134,7 +134,7 @@ describe('the chart', () => {
       })
   })
 
-  it('runs without rights', () => {
+  it('runs without privileges', () => {
     for (const one of [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')]) {
       expect(podOf(one).spec).toMatchObject({
         automountServiceAccountToken: false,
@@ -152,11 +152,11 @@ describe('the chart', () => {
     }
   })
 
-  it('sets settings that a server accepts, but for files that are mounted', () => {
+  it('sets settings that a server accepts', () => {
     for (const one of [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')]) {
       const env = containerOf(one).env.map(({ name, value }) => [name, value] as const)
-      const given = Object.fromEntries(env.filter(([name]) => !name.endsWith('_FILE')))
-      expect(readConfig(given)).toMatchObject({
+      const settings = Object.fromEntries(env.filter(([name]) => !name.endsWith('_FILE')))
+      expect(readConfig(settings)).toMatchObject({
         PUBLIC_URL: 'https://tidegate.example',
         KAFKA_BROKERS: ['one:9092', 'two:9092'],
         TOPIC_PARTITIONS: 24,
@@ -165,7 +165,7 @@ describe('the chart', () => {
     }
   })
 
-  it('has secrets by reference alone, each mounted where its setting says', () => {
+  it('only references secrets, each mounted at the path in its setting', () => {
     expect([...ofKind(all, 'Secret'), ...ofKind(all, 'ConfigMap')]).toEqual([])
     const inServers = {
       DATABASE_URL: 'tidegate',
@@ -187,15 +187,15 @@ describe('the chart', () => {
     expect(job && containerOf(job).args).toEqual(['migrate', '--grant', 'serving'])
   })
 
-  it('replaces the roles in the order of docs/operate/production.md, each after all pods of the one before', async () => {
+  it('replaces roles in the documented order, each after all pods of the previous one', async () => {
     const page = await readFile(path.join(root, 'docs/operate/production.md'), 'utf8')
     const [, listed = ''] = /^\d+\. Replace one role after the other: ([^.]*)\./m.exec(page) ?? []
     const order = [...listed.matchAll(/`(\w+)`/g)].map(([, role]) => String(role))
     expect(order.toSorted()).toEqual(allRoles.toSorted())
     const headless = new Map(
-      ofKind(little, 'Service').map(({ metadata, spec }) => [metadata.name, Object(spec.selector)]),
+      ofKind(basic, 'Service').map(({ metadata, spec }) => [metadata.name, Object(spec.selector)]),
     )
-    for (const deployment of ofKind(little, 'Deployment')) {
+    for (const deployment of ofKind(basic, 'Deployment')) {
       const [role] = containerOf(deployment).args.slice(-1)
       const before = order[order.indexOf(String(role)) - 1]
       const [wait, ...others] = podOf(deployment).spec.initContainers ?? []
@@ -219,19 +219,19 @@ describe('the chart', () => {
           (one) => podOf(one).metadata.labels['tidegate/release'],
         ),
       )
-    const next = await helm.render([...least, 'image.tag=next'])
-    expect([releaseOf(little).size, releaseOf(next).size]).toEqual([1, 1])
-    expect(releaseOf(next)).not.toEqual(releaseOf(little))
+    const next = await helm.render([...minimal, 'image.tag=next'])
+    expect([releaseOf(basic).size, releaseOf(next).size]).toEqual([1, 1])
+    expect(releaseOf(next)).not.toEqual(releaseOf(basic))
   })
 
-  it('measures on a port that no service of the ingress leads to', () => {
+  it('serves metrics on a port that the ingress does not expose', () => {
     const [monitor] = ofKind(all, 'ServiceMonitor')
     const relabelings = [{ targetLabel: 'job', replacement: 'tidegate' }]
     expect(monitor).toMatchObject({
       metadata: { labels: { release: 'prometheus' } },
       spec: { endpoints: [{ port: 'metrics', relabelings }] },
     })
-    for (const service of answering(all))
+    for (const service of addressable(all))
       expect(service.spec).toMatchObject({
         ports: expect.arrayContaining([
           expect.objectContaining({ name: 'http' }),
@@ -243,16 +243,16 @@ describe('the chart', () => {
     expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('metrics')
   })
 
-  it('serves schemas from pods of api alone, inside the cluster, where that is switched on', () => {
+  it('serves schemas only from api, inside the cluster, if enabled', () => {
     const serving = (manifests: Manifest[]) =>
       ofKind(manifests, 'Deployment')
         .filter((one) => containerOf(one).env.some(({ name }) => name === 'SCHEMAS_PORT'))
         .map((one) => podOf(one).metadata.labels['app.kubernetes.io/component'])
-    expect([serving(all), serving(little)]).toEqual([['api'], []])
+    expect([serving(all), serving(basic)]).toEqual([['api'], []])
     expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('schemas')
   })
 
-  it('lets who is named reach the pods, and nobody else', () => {
+  it('limits access to pods to the configured sources', () => {
     const of = (name: string) => [{ namespaceSelector: { matchLabels: { name } } }]
     const [metrics, open, schemas] = ofKind(all, 'NetworkPolicy').map(({ spec }) => spec)
     expect(metrics?.ingress).toEqual([{ ports: [{ port: 'metrics' }], from: of('monitoring') }])
@@ -269,10 +269,10 @@ describe('the chart', () => {
     })
   })
 
-  it('gives each role its connections, and refuses more pods than the database takes', async () => {
+  it('sets the connections of each role, and rejects more pods than the database can serve', async () => {
     const connections = ({ env }: ReturnType<typeof containerOf>) =>
       Number(env.find(({ name }) => name === 'DATABASE_MAX_CONNECTIONS')?.value)
-    const given = (manifests: Manifest[]) =>
+    const connectionsByRole = (manifests: Manifest[]) =>
       Object.fromEntries(
         ofKind(manifests, 'Deployment')
           .map(containerOf)
@@ -280,12 +280,12 @@ describe('the chart', () => {
       )
     const needed = (isLogEmbedded: boolean) =>
       allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all] as const)
-    // `all` is on Kafka.
-    expect(given(all)).toEqual(Object.fromEntries(needed(false)))
-    const embedded = given(little)
-    for (const [role, least] of needed(true)) expect(embedded[role]).toBeGreaterThanOrEqual(least)
+    // `all` uses Kafka.
+    expect(connectionsByRole(all)).toEqual(Object.fromEntries(needed(false)))
+    const embedded = connectionsByRole(basic)
+    for (const [role, count] of needed(true)) expect(embedded[role]).toBeGreaterThanOrEqual(count)
 
-    const onKafka = [...least, 'settings.KAFKA_BROKERS=one:9092']
+    const onKafka = [...minimal, 'settings.KAFKA_BROKERS=one:9092']
     const sum = needed(false).reduce((total, [, each]) => total + 3 * each, 10)
     await helm.render([...onKafka, `database.maxConnections=${sum}`])
     const refused = helm.render([...onKafka, `database.maxConnections=${sum - 1}`])
@@ -294,7 +294,7 @@ describe('the chart', () => {
     await expect(helm.render(many)).rejects.toThrow(/may open \d{4} connections/)
   })
 
-  it('scales every role, and those that consume by their lag', () => {
+  it('scales every role, and consumers by their lag', () => {
     const scalers = ofKind(all, 'HorizontalPodAutoscaler')
     expect(scalers.map(({ spec }) => spec.scaleTargetRef?.name).sort()).toEqual(ofRoles)
     const byLag = scalers.filter(({ spec }) =>
@@ -307,7 +307,7 @@ describe('the chart', () => {
       expect(deployment.spec).not.toHaveProperty('replicas')
   })
 
-  it('routes to services that are there', () => {
+  it('routes only to existing services', () => {
     const [ingress] = ofKind(all, 'Ingress')
     const backends = JSON.stringify(ingress).matchAll(/"service":\{"name":"([^"]+)"/g)
     const services = new Set(names(ofKind(all, 'Service')))
@@ -316,21 +316,21 @@ describe('the chart', () => {
     expect(JSON.stringify(ingress)).toContain('tidegate.example')
   })
 
-  it('refuses what it does not know', async () => {
+  it('rejects unknown values', async () => {
     await expect(helm.render([])).rejects.toThrow('secrets.existingSecret is not set')
     for (const value of [
       'settings.KAFKA_BROKER=one',
       'settings.DATABASE_URL=x',
       'roles.colect.replicas=1',
     ])
-      await expect(helm.render([...least, value])).rejects.toThrow(
+      await expect(helm.render([...minimal, value])).rejects.toThrow(
         /additional|invalid propertyName|must be one of|property name/i,
       )
-    await expect(helm.render([...least, 'ingress.enabled=true'])).rejects.toThrow(/host/)
+    await expect(helm.render([...minimal, 'ingress.enabled=true'])).rejects.toThrow(/host/)
   })
 })
 
-/** Which Secret each setting comes from, of those whose `<name>_FILE` leads to a mounted key. */
+/** Returns the Secret of each setting that has a `<name>_FILE`. */
 function secretsOf(manifest: Manifest): Record<string, string> {
   const { containers, volumes } = podOf(manifest).spec
   const [{ env, volumeMounts }] = containers

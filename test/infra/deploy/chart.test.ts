@@ -15,7 +15,7 @@ interface Schema {
 }
 
 const read = (file: string) => readFile(path.join(root, file), 'utf8')
-/** The image and the chart set these. */
+/** Settings that the image and the chart set. */
 const fixed = [
   'CONSOLE_PORT',
   'DATABASE_MAX_CONNECTIONS',
@@ -26,7 +26,7 @@ const fixed = [
   'SCHEMAS_PORT',
 ]
 
-test('the chart takes every setting, and those that are secret from a Secret alone', async () => {
+test('the chart accepts every setting, and secret ones only from a Secret', async () => {
   const { properties }: Schema = JSON.parse(await read('infra/deploy/chart/values.schema.json'))
   const secret = properties.secrets.properties.settings.items.enum
   const plain = properties.settings.propertyNames.enum
@@ -37,7 +37,7 @@ test('the chart takes every setting, and those that are secret from a Secret alo
   expect(properties.roles.required.sort()).toEqual([...allRoles].sort())
 })
 
-test('the chart is of the version of the program', async () => {
+test('the chart has the version of the program', async () => {
   const { version }: { version: string } = JSON.parse(await read('package.json'))
   expect(parse(await read('infra/deploy/chart/Chart.yaml'))).toMatchObject({
     version,

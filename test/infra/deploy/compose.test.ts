@@ -42,7 +42,7 @@ const compose: Compose = parse(await readFile(path.join(deploy, 'compose.yaml'),
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** The environment of a service's process: defaults of the file, and secrets by their paths on this machine. */
+/** Returns a service's environment with the defaults of the file, and secrets at their paths on this machine. */
 function environmentOf({ environment = {}, secrets = [] }: Service): Record<string, string> {
   const mounted = secrets.map((name) => [
     `/run/secrets/${name}`,
@@ -62,7 +62,7 @@ const serviceOf = (name: string): Service => {
   return service
 }
 
-it('compose.yaml names secrets that its script makes, once', async () => {
+it('make-secrets creates the secrets of compose.yaml, once', async () => {
   const files = Object.values(compose.secrets).map(({ file }) => path.basename(file))
   expect((await readdir(path.join(folder, 'secrets'))).sort()).toEqual(files.sort())
   const contents = () =>
@@ -75,7 +75,7 @@ it('compose.yaml names secrets that its script makes, once', async () => {
 })
 
 it.each(allRoles)(
-  'compose.yaml starts the role %s with settings that a server accepts, once tables and topics are there',
+  'compose.yaml starts the role %s with valid settings after the migration',
   async (role) => {
     const service = serviceOf(role)
     expect(service.command).toEqual(['serve', '--roles', role])
@@ -92,7 +92,7 @@ it.each(allRoles)(
   },
 )
 
-it('compose.yaml migrates once Postgres and Kafka answer, with the same database and log, and no master keys', async () => {
+it('compose.yaml migrates once Postgres and Kafka are healthy, without master keys', async () => {
   const migrate = serviceOf('migrate')
   expect(migrate.command).toEqual(['migrate'])
   expect(conditionsOf(migrate)).toEqual({ postgres: 'service_healthy', kafka: 'service_healthy' })
@@ -103,19 +103,19 @@ it('compose.yaml migrates once Postgres and Kafka answer, with the same database
     expect(serviceOf(store).healthcheck?.test?.[0]).toBe('CMD')
 })
 
-it('compose.yaml sets nothing that a server does not know', () => {
+it('compose.yaml sets only known settings', () => {
   const ours = [...allRoles, 'migrate', 'single']
   const names = ours.flatMap((name) => Object.keys(serviceOf(name).environment ?? {}))
   expect(names.filter((name) => !settingNames.includes(name.replace(/_FILE$/, '')))).toEqual([])
 })
 
-it('compose.yaml opens its address once every role is healthy', () => {
+it('compose.yaml starts the proxy once every role is healthy', () => {
   expect(conditionsOf(serviceOf('proxy'))).toEqual(
     Object.fromEntries(allRoles.map((role) => [role, 'service_healthy'])),
   )
 })
 
-it('compose.yaml has one container for all on a volume, which starts only where it is asked for', () => {
+it('compose.yaml starts the single container only on request', () => {
   const single = serviceOf('single')
   expect(single).toMatchObject({
     command: ['dev'],
@@ -128,16 +128,16 @@ it('compose.yaml has one container for all on a volume, which starts only where 
   expect(others.filter(([, { profiles }]) => profiles)).toEqual([])
 })
 
-it('compose.yaml keeps nothing but in volumes that it names', () => {
+it('compose.yaml stores data only in named volumes', () => {
   const mounted = Object.values(compose.services).flatMap(({ volumes = [] }) =>
-    volumes.map((one) => one.split(':')[0]),
+    volumes.map((volume) => volume.split(':')[0]),
   )
   expect(mounted.filter((name) => !name?.startsWith('./')).sort()).toEqual(
     Object.keys(compose.volumes).sort(),
   )
 })
 
-/** Of `${NAME:-default}`, which may have another one in it. */
+/** Replaces `${NAME:-default}` by its default, which may contain another one. */
 function defaultOf(text: string): string {
   const inner = text.replace(/\$\{\w+:-([^${}]*)\}/g, '$1')
   return inner === text ? text : defaultOf(inner)

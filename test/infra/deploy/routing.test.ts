@@ -18,7 +18,7 @@ interface Description {
 
 const read = (file: string) => readFile(path.join(root, 'infra/deploy', file), 'utf8')
 const publicRoles = ['collect', 'gate', 'api']
-/** What the description leaves out. */
+/** Pages that the OpenAPI document leaves out. */
 const pages = {
   api: [
     '/',
@@ -34,14 +34,14 @@ const pages = {
   gate: ['/gate/assets/consent.css'],
 }
 
-/** Of an Ingress: the longest prefix wins, and an exact path before it. */
+/** Returns the role to which the Ingress routes a URL. An exact path or the longest prefix wins. */
 function ingressRole({ ingress: { paths } }: Values, url: string): string | undefined {
-  const fits = ({ type, path: prefix }: (typeof paths)[number]) =>
+  const matches = ({ type, path: prefix }: (typeof paths)[number]) =>
     type === 'Exact' ? url === prefix : url === prefix || url.startsWith(`${prefix}/`)
-  return paths.filter(fits).sort((a, b) => b.path.length - a.path.length)[0]?.role
+  return paths.filter(matches).sort((a, b) => b.path.length - a.path.length)[0]?.role
 }
 
-/** Of the Caddyfile: the first block that fits. */
+/** Returns the role to which the Caddyfile routes a URL. The first matching block wins. */
 function caddyRole(caddyfile: string, url: string): string | undefined {
   const named = new Map(
     [...caddyfile.matchAll(/^\t(@\w+) path (.*)$/gm)].map(([, name, list]) => [name, list]),
@@ -51,10 +51,10 @@ function caddyRole(caddyfile: string, url: string): string | undefined {
       /^\thandle ?(\S*) \{\n\t\t(?:reverse_proxy (\w+):8787 \{|respond 404)$/gm,
     ),
   ]
-  const fits = (pattern: string) =>
+  const matches = (pattern: string) =>
     pattern.endsWith('*') ? url.startsWith(pattern.slice(0, -1)) : url === pattern
   const block = blocks.find(([, matcher = '']) =>
-    (named.get(matcher) ?? (matcher || '*')).split(' ').some(fits),
+    (named.get(matcher) ?? (matcher || '*')).split(' ').some(matches),
   )
   return block?.[2]
 }
@@ -77,8 +77,8 @@ afterAll(async () => {
 })
 
 async function addressesOf(role: string): Promise<string[]> {
-  const answer = await fetch(`${servers.get(role)?.baseUrl}/openapi.json`)
-  const { paths }: Description = JSON.parse(await answer.text())
+  const response = await fetch(`${servers.get(role)?.baseUrl}/openapi.json`)
+  const { paths }: Description = JSON.parse(await response.text())
   const own = Object.entries(paths).filter(([, methods]) =>
     Object.values(methods).some(({ tags }) => !tags.includes('Operations')),
   )
@@ -86,36 +86,32 @@ async function addressesOf(role: string): Promise<string[]> {
   return [...described, ...(role === 'api' || role === 'gate' ? pages[role] : [])]
 }
 
-it.each(publicRoles)(
-  'requests from outside reach the role %s at each of its addresses',
-  async (role) => {
-    const addresses = await addressesOf(role)
-    expect(addresses.length).toBeGreaterThan(3)
-    const right = addresses.map((url) => [url, role])
-    expect(addresses.map((url) => [url, ingressRole(values, url)])).toEqual(right)
-    expect(addresses.map((url) => [url, caddyRole(caddyfile, url)])).toEqual(right)
-  },
-)
+it.each(publicRoles)('the ingress and Caddy route all addresses of the role %s', async (role) => {
+  const addresses = await addressesOf(role)
+  expect(addresses.length).toBeGreaterThan(3)
+  const right = addresses.map((url) => [url, role])
+  expect(addresses.map((url) => [url, ingressRole(values, url)])).toEqual(right)
+  expect(addresses.map((url) => [url, caddyRole(caddyfile, url)])).toEqual(right)
+})
 
 it.each(Object.entries(pages).flatMap(([role, urls]) => urls.map((url) => [role, url] as const)))(
-  'requests from outside find on the role %s the page %s',
+  'the role %s serves the page %s',
   async (role, url) => {
     expect((await fetch(`${servers.get(role)?.baseUrl}${url}`)).status).toBe(200)
   },
 )
 
-it.each(['/metrics', '/livez', '/readyz'])(
-  'requests from outside never reach what is of a process: %s',
-  (url) => {
-    expect(ingressRole(values, url)).toBeUndefined()
-    expect(caddyRole(caddyfile, url)).toBeUndefined()
-  },
-)
+it.each(['/metrics', '/livez', '/readyz'])('the ingress and Caddy do not expose %s', (url) => {
+  expect(ingressRole(values, url)).toBeUndefined()
+  expect(caddyRole(caddyfile, url)).toBeUndefined()
+})
 
-it('requests from outside leave lags that the chart scales by, each of a group that is measured', async () => {
+it('the chart scales only by lags that are measured', async () => {
   const metrics = await (await fetch(`${servers.get('api')?.baseUrl}/metrics`)).text()
   const measured = new Set(
-    [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(([, one]) => one),
+    [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(
+      ([, group]) => group,
+    ),
   )
   const groups = Object.values(values.roles).flatMap(({ autoscaling: { lag } }) =>
     lag ? [lag.group] : [],

@@ -26,7 +26,7 @@ interface Locked {
   dev?: boolean
 }
 
-/** `name@version` of what is installed in production, other platforms' packages too. */
+/** `name@version` of all production packages in the lock file, for any platform. */
 const locked = Object.entries<Locked>(lock.packages)
   .filter(([place, { dev }]) => place !== '' && dev !== true)
   .map(([place, { version }]) => `${place.split('node_modules/').at(-1)}@${version}`)
@@ -36,22 +36,22 @@ const text = execFileSync('npm', ['run', '--silent', 'sbom'], options)
 const { metadata, components, dependencies } = sbom.parse(JSON.parse(text))
 const named = new Set(components.map(({ name, version }) => `${name}@${version}`))
 
-test('the SBOM is of this version', () => {
+test('the SBOM has this version', () => {
   expect(metadata.component.purl).toBe(`pkg:npm/tidegate@${manifest.version}`)
 })
 
-test('the SBOM names every dependency of production, and none of the tests', () => {
+test('the SBOM lists all production dependencies and no development ones', () => {
   expect(locked.length).toBeGreaterThan(100)
   expect([...named].sort()).toEqual([...new Set(locked)].sort())
   const own = { ...manifest.dependencies, ...manifest.optionalDependencies }
   for (const [name, version] of Object.entries(own)) expect(named).toContain(`${name}@${version}`)
-  expect([...named].filter((one) => /^(vitest|typescript|@biomejs)/.test(one))).toEqual([])
+  expect([...named].filter((name) => /^(vitest|typescript|@biomejs)/.test(name))).toEqual([])
 })
 
-test('the SBOM says for each what it needs of the others, and by which hash it is known', () => {
+test('the SBOM has dependencies and a hash for each package', () => {
   const refs = new Set(dependencies.map(({ ref }) => ref))
   const needed = dependencies.flatMap(({ dependsOn }) => dependsOn)
-  expect([...named, ...needed].filter((one) => !refs.has(one))).toEqual([])
+  expect([...named, ...needed].filter((ref) => !refs.has(ref))).toEqual([])
   const unhashed = components.filter(
     ({ hashes = [] }) => !hashes.some(({ alg }) => alg === 'SHA-512'),
   )

@@ -13,26 +13,26 @@ const page = await readFile(path.join(root, 'docs/operate/deploying.md'), 'utf8'
 const unit = /<!-- unit: tidegate@\.service -->\n```ini\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
 const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
 
-it('the unit gives a stop its time, and secrets as files of settings that there are', () => {
-  const longest = stopWithinMs(
+it('the unit has a sufficient stop timeout, and passes secrets as files', () => {
+  const maxStopMs = stopWithinMs(
     readConfig({ DRAIN_MS: '60000', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }),
   )
-  expect(Number(settingOf('TimeoutStopSec')) * 1000).toBeGreaterThan(longest)
-  const given = settingOf('Environment')
+  expect(Number(settingOf('TimeoutStopSec')) * 1000).toBeGreaterThan(maxStopMs)
+  const names = settingOf('Environment')
     .split(' ')
-    .map((one) => one.split('=')[0])
-  expect(given).toEqual(['DATABASE_URL_FILE', 'TIDEGATE_MASTER_KEYS_FILE'])
-  for (const name of given) expect(settingNames).toContain(name?.replace(/_FILE$/, ''))
+    .map((assignment) => assignment.split('=')[0])
+  expect(names).toEqual(['DATABASE_URL_FILE', 'TIDEGATE_MASTER_KEYS_FILE'])
+  for (const name of names) expect(settingNames).toContain(name?.replace(/_FILE$/, ''))
   expect(settingOf('ExecStart')).toMatch(/tidegate serve --roles %i$/)
 })
 
 const folder = temporaryFolder('unit')
 
 needs('systemd').it(
-  'systemd finds no fault in it',
+  'the unit passes systemd-analyze verify',
   async () => {
     const file = path.join(folder, 'tidegate@.service')
-    // What it names is not installed here.
+    // The program is not installed on this machine.
     await writeFile(file, unit.replace('/opt/tidegate/bin/tidegate', process.execPath))
     const { stderr } = await promisify(execFile)('systemd-analyze', [
       'verify',

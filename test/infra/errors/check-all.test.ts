@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest'
 import { checkAll, checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
-import { refusal } from '../../services/organizations/given.ts'
+import { refusal } from '../../services/organizations/fixtures.ts'
 
-const refuse =
+const reject =
   (name: string, more: object = {}) =>
   () => {
     throw invalidField({ name, issue: 'invalid' }, { parameter_set: 'thing_create', ...more })
   }
 
-test('what nothing refuses comes by name, and what is not given is not there', () => {
+test('returns values by name, without those that have no check', () => {
   expect(checkAll({ a: () => 1, b: () => 'x' })).toEqual({ a: 1, b: 'x' })
   expect(checkPresent<{ a: number; b: string }>({ a: () => 1, b: undefined })).toEqual({ a: 1 })
   expect(checkEach(['a', 'b'], (text, i) => `${text}${i}`)).toEqual(['a0', 'b1'])
 })
 
-test('everything that is refused is named once, with the first list of values', () => {
+test('lists each invalid field once, with the first allowed values', () => {
   const error = refusal(() =>
     checkAll({
-      a: refuse('a'),
+      a: reject('a'),
       fine: () => 1,
       list: () =>
-        checkEach([0, 1, 2], (i) => i > 0 && refuse(`list.${i}`, { allowed_values: [`${i}`] })()),
-      again: refuse('a'),
+        checkEach([0, 1, 2], (i) => i > 0 && reject(`list.${i}`, { allowed_values: [`${i}`] })()),
+      again: reject('a'),
     }),
   )
   expect([error.code, error.message]).toEqual([
@@ -36,9 +36,9 @@ test('everything that is refused is named once, with the first list of values', 
   })
 })
 
-test('another error is not held back', () => {
+test('throws any other error at once', () => {
   const fails = () => {
     throw new ApiError('request.not_found')
   }
-  expect(refusal(() => checkAll({ a: refuse('a'), fails })).code).toBe('request.not_found')
+  expect(refusal(() => checkAll({ a: reject('a'), fails })).code).toBe('request.not_found')
 })

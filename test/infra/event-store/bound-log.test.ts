@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   bindLog,
-  moveMarks,
+  checkAndMoveWatermarks,
   refuseShorterLog,
   verifyLog,
   WrongLog,
@@ -13,7 +13,7 @@ const topic = 'tidegate.collect.v1'
 
 interface Stored {
   end: number
-  /** By offset; records that are missing have expired. */
+  /** Times by offset. Missing records have expired. */
   times?: Record<number, number>
 }
 
@@ -49,7 +49,7 @@ const readUpTo = (offset: number) =>
     [topic, offset],
   )
 
-it('a database and its log belong together from the first start on', async () => {
+it('the first start binds the database to its log', async () => {
   await Promise.all([bind('one'), bind('one'), bind('one')])
   await bind('one')
   await expect(bind('other')).rejects.toThrow(
@@ -57,7 +57,7 @@ it('a database and its log belong together from the first start on', async () =>
   )
 })
 
-it('a database and its log are not taken for each other where the log is shorter than what was read of it', async () => {
+it('binding fails if the log is shorter than the stored offsets', async () => {
   await readUpTo(50)
   await bind('one', { end: 50 })
   await expect(bind('one', { end: 49 })).rejects.toThrow(
@@ -66,7 +66,7 @@ it('a database and its log are not taken for each other where the log is shorter
   await expect(refuseShorterLog(database.pool, logOf('one', { end: 0 }))).rejects.toThrow(WrongLog)
 })
 
-it('a database and its log are bound anew by a command, never to a log that is shorter', async () => {
+it('adopt rebinds the database, but never to a shorter log', async () => {
   await expect(bind('moved', { adopt: true, end: 49 })).rejects.toThrow(WrongLog)
   await bind('one')
   await bind('moved', { adopt: true })
@@ -74,7 +74,7 @@ it('a database and its log are bound anew by a command, never to a log that is s
   await expect(bind('one')).rejects.toThrow(WrongLog)
 })
 
-describe('a database and its log with marks', () => {
+describe('with watermarks', () => {
   const now = Date.now()
   const later = now + 3_600_000
   const whole = { end: 100, times: { 97: now - 3, 98: now - 2, 99: now - 1 } }
@@ -84,39 +84,39 @@ describe('a database and its log with marks', () => {
       'select identity from tidegate.bound_log',
     )
     await bind(rows[0]?.identity ?? '', { adopt: true })
-    await moveMarks(database.pool, logOf('moved', whole), [topic])
+    await checkAndMoveWatermarks(database.pool, logOf('moved', whole), [topic])
   })
 
-  it('refuse a log that lost records, also when others have been appended since', async () => {
+  it('binding fails if the log has lost records, even if others were appended since', async () => {
     const outgrown = { end: 120, times: { 97: now - 3, 98: later, 99: later, 119: later } }
     const truncated =
       /The log had 100 records in tidegate\.collect\.v1\/0 at .*, and now has 98 from before that time: it was truncated/
     await expect(bind('moved', outgrown)).rejects.toThrow(truncated)
-    await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(
-      WrongLog,
-    )
+    await expect(
+      checkAndMoveWatermarks(database.pool, logOf('moved', outgrown), [topic]),
+    ).rejects.toThrow(WrongLog)
     const lastLost = { end: 100, times: { 97: now - 3, 98: now - 2, 99: later } }
     await expect(bind('moved', lastLost)).rejects.toThrow(WrongLog)
   })
 
-  it('take a log that has grown, and one whose records have expired', async () => {
+  it('binding succeeds if the log has grown or records have expired', async () => {
     await bind('moved', { end: 120, times: { ...whole.times, 100: later, 119: later } })
     await bind('moved', { end: 120, times: { 119: later } })
     await bind('moved', { end: 120 })
   })
 
-  it('refuse nothing where a clock is ahead', async () => {
+  it('binding succeeds if a clock was ahead', async () => {
     const ahead = { end: 101, times: { ...whole.times, 100: later } }
-    await moveMarks(database.pool, logOf('moved', ahead), [topic])
+    await checkAndMoveWatermarks(database.pool, logOf('moved', ahead), [topic])
     await bind('moved', { end: 103, times: { ...ahead.times, 101: Date.now(), 102: Date.now() } })
   })
 
-  it('stay as they were once damage was recorded, which the next healthy start forgets', async () => {
+  it('stored damage keeps the watermarks and the error until a healthy start', async () => {
     const verify = (stored: Stored) => verifyLog(database.pool, logOf('moved', stored), [topic])
     const lost = /The log had 100 records in .*, and now has 98 from before that time/
     await expect(verify({ end: 98 })).rejects.toThrow(lost)
     await expect(verify(whole)).rejects.toThrow(lost)
-    await moveMarks(database.pool, logOf('moved', { end: 200 }), [topic])
+    await checkAndMoveWatermarks(database.pool, logOf('moved', { end: 200 }), [topic])
     await expect(verify(whole)).rejects.toThrow(lost)
     await bind('moved', whole)
     await verify(whole)

@@ -18,7 +18,7 @@ const isCaused = (name: string) =>
   newest.some((one) => one.name === name && hasActor(one.schema.fields))
 const hasActor = (fields: { name: string }[]) => fields.some((field) => field.name === 'actor')
 
-/** What happened, and who caused it where the schema has a place for that. */
+/** Splits a value into the event and its cause, if its schema has one. */
 function partsOf(name: string, value: object) {
   if (!isCaused(name)) return { event: asEvent(name, value), recorded: {} }
   const { actor, request_id, ...data } = causedValue.parse(value)
@@ -42,11 +42,11 @@ const meta = fc.record<EventMeta>({
 describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, file) => {
   const data = dataOf(name)
 
-  test('survives a record there and back', () => {
+  test('survives a round trip through a record', () => {
     fc.assert(
       fc.property(data, meta, (value, its) => {
         const { event } = partsOf(name, value)
-        const record = codec.toCausedRecord(event, its, someone)
+        const record = codec.toRecordWithCause(event, its, someone)
         const position = { partition: 3, offset: 7, timestamp: 1 }
         const { topic, value: written } = record
         expect(codec.fromRecord({ ...record, ...position })).toEqual({
@@ -61,7 +61,7 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
     )
   })
 
-  test('is in the Confluent wire format under its committed id', () => {
+  test('is encoded in the Confluent wire format with its committed id', () => {
     const [value = {}] = fc.sample(data, { numRuns: 1, seed: 1 })
     const { event, recorded } = partsOf(name, value)
     const bytes = codec.encode(event, recorded.cause)
@@ -74,7 +74,7 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
   })
 })
 
-test('ids of a registry are used for writing and reading', () => {
+test('the ids of a registry are used for encoding and decoding', () => {
   const moved = Object.fromEntries(Object.entries(ids).map(([key, id]) => [key, id + 1000]))
   const other = createCodec(moved)
   const data = { organization_id: 'org_1', name: 'New', renamed_at: 1 }
@@ -85,20 +85,20 @@ test('ids of a registry are used for writing and reading', () => {
   expect(() => codec.decode(bytes)).toThrow(UnreadableRecord)
 
   const about = { eventId: 'e', time: 1, organizationId: null, environment: null }
-  const record = other.toCausedRecord(event, about, someone)
+  const record = other.toRecordWithCause(event, about, someone)
   const { value } = other.fromRecord({ ...record, partition: 0, offset: 0, timestamp: 1 })
   expect(codec.decode(value)).toEqual(event)
 })
 
 test.each([
-  ['empty', Buffer.alloc(0)],
+  ['an empty value', Buffer.alloc(0)],
   ['another format', Buffer.from('{"a":1}')],
   ['an unknown schema', Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1])],
-])('refuses a value that is %s', (_, value) => {
+])('decoding fails for %s', (_, value) => {
   expect(() => codec.decode(value)).toThrow(UnreadableRecord)
 })
 
-test('says of a retired id that a pre-release wrote it', () => {
+test('the error for a retired id says that a pre-release wrote the record', () => {
   const [, ...given] = Array.from({ length: Math.max(...Object.values(ids)) + 1 }, (_, id) => id)
   const retired = given.filter((id) => !Object.values(ids).includes(id))
   expect(retired).toContain(77)
@@ -110,10 +110,10 @@ test('says of a retired id that a pre-release wrote it', () => {
   }
 })
 
-test('refuses a record whose header names another event than its schema, as ids of other schemas would have it', () => {
+test('decoding fails if the header and the schema name different events', () => {
   const data = { organization_id: 'org_1', suspended_at: 1 }
   const its = { eventId: 'e', time: 1, organizationId: null, environment: null }
-  const record = codec.toCausedRecord({ type: 'OrganizationSuspended', data }, its, someone)
+  const record = codec.toRecordWithCause({ type: 'OrganizationSuspended', data }, its, someone)
   const headers = { ...record.headers, event_type: 'OrganizationDeleted' }
   const place = { partition: 0, offset: 0, timestamp: 1 }
   expect(() => codec.fromRecord({ ...record, headers, ...place })).toThrow(UnreadableRecord)
@@ -128,7 +128,7 @@ function dataOf(name: string): fc.Arbitrary<object> {
 }
 
 test.each([65_000, 65_536, 200_000])(
-  'a payload of %i bytes survives, whatever was encoded before it',
+  'a payload of %i bytes survives a round trip, as does the next event',
   (size) => {
     const batch = {
       session_id: 'sid_1',

@@ -16,7 +16,7 @@ const readable = () => {
   return codec.toRecord({ type: 'SessionScored', data }, metaOf(data))
 }
 
-/** A consumer to which a test hands batches. */
+/** Starts a consumer that gets its batches from the test. */
 async function startConsumer(some: Partial<Parameters<typeof consumeEvents>[0]>) {
   const errors: unknown[] = []
   const applied: EventBatch[] = []
@@ -56,7 +56,7 @@ const batch = (partition: number, record: NewRecord, ...offsets: number[]): Batc
   records: offsets.map((offset) => ({ ...record, topic, partition, offset, timestamp: 1 })),
 })
 
-test('a partition of which nobody knows whether its record is skipped fails alone', async () => {
+test('a failed lookup of skips fails only its own partition', async () => {
   const has = () => Promise.reject(new Error('the log is away'))
   const { consumer, applied, handOver } = await startConsumer({ skips: { has } })
   const readOn = await handOver(batch(0, garbage, 0), batch(1, readable(), 0))
@@ -65,7 +65,7 @@ test('a partition of which nobody knows whether its record is skipped fails alon
   expect(consumer.status().filter(({ stopped }) => stopped !== null)).toEqual([])
 })
 
-test('records that expire in front of a consumer that is behind are counted once', async () => {
+test('records that expire before a lagging consumer reads them are counted once', async () => {
   let expired = 0
   let isAway = true
   const { errors, now, first, handOver } = await startConsumer({

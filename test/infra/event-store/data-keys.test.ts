@@ -16,12 +16,12 @@ import {
   refuseOtherMasterKeys,
 } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
-import { restoreKeyBackup } from '../../../infra/event-store/erased.ts'
+import { restoreKeyBackup } from '../../../infra/event-store/erasures.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
-import { countingKeyId } from '../../../projections/answers/digests.ts'
-import { purgeCountingKeys } from '../../../services/scoring/learned.ts'
+import { digestKeyId } from '../../../projections/answers/digests.ts'
+import { purgeDigestKeys } from '../../../services/scoring/learned.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
@@ -46,7 +46,7 @@ const open = (masterKeys = setting, some: Partial<Parameters<typeof createDataKe
   })
 const erase = (sessionId: string) => eraseDataKeys(database.pool, [visitorErased([sessionId])])
 
-test('two processes that want a key at once get the same', async () => {
+test('processes that create a key at the same time get the same one', async () => {
   const processes = [open(), open(), open()]
   const names = Array.from({ length: 50 }, (_, n) => `sid_once_${n}`)
   const orders = [names, names.toReversed(), [...names.slice(25), ...names.slice(0, 25)]]
@@ -58,9 +58,9 @@ test('two processes that want a key at once get the same', async () => {
   }
 })
 
-test('a session that had no key when its first records were read may have one afterwards', async () => {
+test('a missing key is found once it was created', async () => {
   const [reading, writing] = [open(), open()]
-  await reading.find(['sid_before_encryption'])
+  await reading.load(['sid_before_encryption'])
   expect(reading.get('sid_before_encryption')).toBeUndefined()
   await writing.ensure(['sid_before_encryption'])
   await reading.load(['sid_before_encryption'])
@@ -81,7 +81,7 @@ describe('a new session', () => {
     return { keys, log }
   }
 
-  test('has its key at once where the log is elsewhere', async () => {
+  test('has a stored key at once if the log is elsewhere', async () => {
     const keys = open()
     const ids = await Promise.all(Array.from({ length: 100 }, () => keys.newSession()))
     for (let n = 0; n < 200; n++) ids.push(await keys.newSession())
@@ -92,7 +92,7 @@ describe('a new session', () => {
     expect(keys.takeInserts(ids.map(recordOf))).toEqual([])
   })
 
-  test('has its key with the first record on the embedded log, many at once', async () => {
+  test('stores its key with its first record on the embedded log', async () => {
     const { keys, log } = await openBeside()
     const ids = await Promise.all(Array.from({ length: 50 }, () => keys.newSession()))
     const [first = ''] = ids
@@ -105,7 +105,7 @@ describe('a new session', () => {
     await log.close()
   })
 
-  test('has neither key nor record where one of them cannot be stored', async () => {
+  test('stores neither key nor record if one of them fails', async () => {
     const { keys, log } = await openBeside()
     const [taken, beside] = [await keys.newSession(), await keys.newSession()]
     await open().ensure([taken])
@@ -123,16 +123,16 @@ describe('a new session', () => {
   })
 })
 
-test('an erased session gets no key again, also one that never had any', async () => {
+test('an erased session gets no new key, even if it never had one', async () => {
   const keys = open()
   await keys.ensure(['sid_2'])
   for (const id of ['sid_2', 'sid_old']) await erase(id)
-  keys.forget(['sid_2'])
+  keys.evict(['sid_2'])
   await keys.ensure(['sid_2', 'sid_old'])
   expect([keys.get('sid_2'), keys.get('sid_old')]).toEqual([null, null])
 })
 
-test('the database has no key that opens without the master key, or for another session', async () => {
+test('a stored key opens only with the master key and for its own session', async () => {
   const keys = open()
   await keys.ensure(['sid_3'])
   await database.pool.query(
@@ -142,11 +142,11 @@ test('the database has no key that opens without the master key, or for another 
   const others = open(randomBytes(32).toString('base64'))
   await others.load(['sid_3'])
   expect(others.get('sid_3')).toBeNull()
-  await keys.load(['sid_4'])
+  await keys.loadOrMarkErased(['sid_4'])
   expect(keys.get('sid_4')).toBeNull()
 })
 
-test('keys are sealed under a subkey of their day', async () => {
+test('keys are sealed under a daily subkey', async () => {
   const names = ['sid_day_1', 'sid_day_2']
   const day = 24 * 60 * 60 * 1000
   await open().ensure(['sid_day_1'])
@@ -158,7 +158,7 @@ test('keys are sealed under a subkey of their day', async () => {
   const later = open()
   await later.load(names)
   for (const id of names) expect(later.get(id)?.symmetricKeySize).toBe(32)
-  // Under the subkey of another day it does not open.
+  // The subkey of another day can't open it.
   await database.pool.query(
     `update tidegate_keys.session_keys set sealed_key = set_byte(sealed_key, 5, get_byte(sealed_key, 5) # 1)
      where session_id = 'sid_day_1'`,
@@ -169,7 +169,7 @@ test('keys are sealed under a subkey of their day', async () => {
   await erase('sid_day_1')
 })
 
-test('master keys that do not open the oldest and the newest key are refused', async () => {
+test('master keys that open only the oldest or the newest key are refused', async () => {
   const { pool } = database
   const added = randomBytes(32).toString('base64')
   const refuse = (masterKeys: string) => refuseOtherMasterKeys(pool, createKeyring(masterKeys))
@@ -182,7 +182,7 @@ test('master keys that do not open the oldest and the newest key are refused', a
   await refuse(setting)
 })
 
-test('a key that nobody uses for an hour is gone from memory', async () => {
+test('a key leaves memory after an hour without use', async () => {
   let now = clock()
   const keys = open(setting, { clock: () => now })
   await keys.ensure(['sid_used'])
@@ -192,23 +192,23 @@ test('a key that nobody uses for an hour is gone from memory', async () => {
   }
   now += 61 * 60 * 1000
   expect(keys.get('sid_used')).toBeUndefined()
-  await keys.load(['sid_used'])
+  await keys.loadOrMarkErased(['sid_used'])
   expect(keys.get('sid_used')?.symmetricKeySize).toBe(32)
 })
 
-test('a key that visitors are counted under is deleted after its month, and no other', async () => {
+test('only the digest keys of past months are purged', async () => {
   const [november, december] = [Date.UTC(2026, 10, 30), Date.UTC(2026, 11, 1)]
-  const names = [november, december].map(countingKeyId)
+  const names = [november, december].map(digestKeyId)
   const keys = open()
   await keys.ensure([...names, 'sid_counted'])
-  expect(await purgeCountingKeys(database.pool, december)).toBe(1)
+  expect(await purgeDigestKeys(database.pool, december)).toBe(1)
   const later = open()
   await later.load([...names, 'sid_counted'])
   const left = [...names, 'sid_counted'].map((id) => later.get(id)?.symmetricKeySize)
   expect(left).toEqual([undefined, 32, 32])
 })
 
-test('while the database is away nothing is recorded about a new session', async () => {
+test('creating a key or a session rejects with 503 while the database is down', async () => {
   const pool = createPool({ url: 'postgres://127.0.0.1:1/away' })
   const keys = open(setting, { pool })
   const refused = { code: 'service.unavailable' }
@@ -217,7 +217,7 @@ test('while the database is away nothing is recorded about a new session', async
   await pool.end()
 })
 
-test('a backup brings back what is missing, but nothing of an erased session, and no part of one passes', async () => {
+test('a restore adds missing keys except those of erased sessions, and fails for a truncated backup', async () => {
   const file = path.join(folder, 'backup')
   const keys = open()
   await keys.ensure(['sid_6', 'sid_7'])
@@ -241,7 +241,7 @@ test('a backup brings back what is missing, but nothing of an erased session, an
   }
 })
 
-test('a restore is without keys of the erased, leaves out what is skipped, and adds nothing where it ends early', async () => {
+test('a restore erases keys of erased sessions, ignores skipped records, and adds nothing if it fails', async () => {
   const file = path.join(folder, 'second')
   await open().ensure(['sid_erased', 'sid_lost'])
   await backUpDataKeys(database.pool, { file, now: 5 })
@@ -252,7 +252,7 @@ test('a restore is without keys of the erased, leaves out what is skipped, and a
   const data = visitorErased(['sid_erased'])
   const about = { organizationId: 'org_1', environment: 'live' } as const
   const meta = { eventId: data.event_id, time: 1, ...about }
-  const erasure = codec.toCausedRecord({ type: 'VisitorErased', data }, meta, testCause)
+  const erasure = codec.toRecordWithCause({ type: 'VisitorErased', data }, meta, testCause)
   const foreign = { topic: erasure.topic, key: 'x', value: Buffer.from('not ours'), headers: {} }
   await log.append([foreign, erasure])
   const restore = (skips: { has(): Promise<boolean> }) =>
@@ -267,7 +267,7 @@ test('a restore is without keys of the erased, leaves out what is skipped, and a
   expect(await stored()).toEqual({ sid_erased: false, sid_lost: true })
 })
 
-test('sealed anew, keys need no older master key', async () => {
+test('resealed keys need no older master key', async () => {
   const next = randomBytes(32).toString('base64')
   const keys = open()
   await keys.ensure(['sid_8'])
@@ -275,7 +275,7 @@ test('sealed anew, keys need no older master key', async () => {
   const options = { keyring, random: randomBytes, now: clock() }
   const { closed, resealed } = await resealDataKeys(database.pool, options)
   expect(resealed).toBeGreaterThan(0)
-  // That of another session, which was put there above.
+  // The key that an earlier test copied to another session.
   expect(closed).toBe(1)
   const later = open(next)
   await later.load(['sid_8'])

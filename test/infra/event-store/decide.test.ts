@@ -19,12 +19,12 @@ const scheduler = { type: 'scheduler', id: 'key-grace' } as const
 for (const testLog of openBothLogs()) {
   const closing: (() => Promise<void>)[] = []
 
-  /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
+  /** Opens the resources of a process: a small pool, a log, and a listener for projections. */
   async function openProcess(): Promise<CommandDeps> {
     const pool = createPool({ url: world.database.url, max: 4 })
     const applied = await createAppliedOffsets({ url: world.database.url, pool, logger: silent })
     const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
-    // Racers wait for each other: on a busy machine the last of them for long.
+    // Racers wait for each other, which can take long on a busy machine.
     const decide = createDecide({ ...parts, timeoutMs: 30_000 })(tester)
     closing.push(async () => {
       await applied.close()
@@ -44,7 +44,7 @@ for (const testLog of openBothLogs()) {
     await testLog.cleanup()
   })
 
-  test(`${testLog.name}: of 64 racers for one slug in two processes, one gets it and 63 are told so`, async () => {
+  test(`${testLog.name}: of 64 racers for one slug in two processes, one wins and 63 get a conflict`, async () => {
     const racers = Array.from({ length: 64 }, (_, i) => {
       const deps = processes[i % processes.length] ?? never()
       return createOrganization(deps, { name: `Racer ${i}`, slug: 'contested' })
@@ -58,7 +58,7 @@ for (const testLog of openBothLogs()) {
     expect(rows).toHaveLength(1)
   })
 
-  test(`${testLog.name}: every event of a decision names who decided, and the request`, async () => {
+  test(`${testLog.name}: every event of a decision names its actor and request`, async () => {
     const decideAs = await world.openDecide(log)
     const organizationId = asId('org', `org_${'9'.repeat(26)}`)
     const actor = { type: 'key', id: 'key_1' } as const
@@ -89,7 +89,7 @@ for (const testLog of openBothLogs()) {
           }
       },
     })
-    await reading.atEnd
+    await reading.reachedEnd
     await reading.stop()
     const requested = { actor, request_id: 'req_1' }
     expect(Object.fromEntries(causes)).toEqual({
@@ -99,14 +99,14 @@ for (const testLog of openBothLogs()) {
     })
   })
 
-  test(`${testLog.name}: commands on different organizations do not wait for one another's connections`, async () => {
+  test(`${testLog.name}: commands on different organizations don't exhaust the connections`, async () => {
     const creations = Array.from({ length: 24 }, (_, i) =>
       createOrganization(processes[i % 2] ?? never(), { name: 'Many', slug: `many-${i}` }),
     )
     expect(await Promise.all(creations)).toHaveLength(24)
   })
 
-  test(`${testLog.name}: what a process appended before it died is seen by the next decision`, async () => {
+  test(`${testLog.name}: the next decision sees events of a process that died after its append`, async () => {
     const [deps = never()] = processes
     for (let i = 0; i < 5; i++) {
       const organization_id = asId('org', `org_${String(i).padStart(26, '0')}`)
@@ -123,7 +123,7 @@ for (const testLog of openBothLogs()) {
     }
   })
 
-  test(`${testLog.name}: a write that lands after the caller was told 503 is seen by the next decision`, async () => {
+  test(`${testLog.name}: the next decision sees a write that lands after a 503`, async () => {
     const [deps = never(), other = never()] = processes
     const gate = Promise.withResolvers<void>()
     const doubtful: EventLog = {

@@ -18,7 +18,7 @@ import {
 
 const topic = 'tidegate.sessions.v1'
 
-function notingErrors() {
+function createErrorLogger() {
   const errors: Record<string, unknown>[] = []
   const logger = pino({ level: 'error' }, { write: (line) => void errors.push(JSON.parse(line)) })
   return { errors, logger }
@@ -54,7 +54,7 @@ async function waitForAll(applied: AppliedOffsets): Promise<void> {
 }
 
 async function whileRunning(work: (running: RunningProjection) => Promise<void>) {
-  const { errors, logger } = notingErrors()
+  const { errors, logger } = createErrorLogger()
   const applied = await world.openApplied()
   let expired = 0
   const running = await runProjection({
@@ -74,7 +74,7 @@ async function whileRunning(work: (running: RunningProjection) => Promise<void>)
   return { errors, expired }
 }
 
-test('records that expired before a read model was there are an error line for each partition and a count, and nobody waits for them', async () => {
+test('expired records are logged per partition and counted, and waiters skip them', async () => {
   const read = await world.append(log, decisions(1, 10))
   expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
   const unread = await world.append(log, decisions(11, 40))
@@ -97,13 +97,13 @@ test('records that expired before a read model was there are an error line for e
   expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
 })
 
-test('records that expired before a read model was there are nothing that a new read model waits for', async () => {
+test('a new read model does not wait for expired records', async () => {
   await world.append(log, decisions(1, 10))
   await expire()
   expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
 })
 
-test('records that expired before a read model was there are nothing that a rebuild waits for', async () => {
+test('a rebuild does not wait for expired records', async () => {
   await world.append(log, decisions(1, 10))
   await whileRunning(async () => {})
   await expire()

@@ -14,16 +14,16 @@ const claim = (database_id: string, take_over = false): LogClaim => ({
 
 const holder = (...claims: LogClaim[]) => holderOf(claims)?.database_id
 
-it('the holder of a log is nobody without claims', () => {
+it('a log without claims has no holder', () => {
   expect(holder()).toBeUndefined()
 })
 
-it('the holder of a log is the first of two that start at once', () => {
+it('the first of two concurrent claims holds the log', () => {
   expect(holder(claim('a'), claim('b'))).toBe('a')
   expect(holder(claim('a'), claim('b'), claim('a'), claim('b'))).toBe('a')
 })
 
-it('the holder of a log changes only by a take-over, after which renewals of the former one mean nothing', () => {
+it('only a take-over changes the holder, and renewals of the former one are ignored', () => {
   expect(holder(claim('a'), claim('b', true))).toBe('b')
   expect(holder(claim('a'), claim('b', true), claim('a'), claim('a'))).toBe('b')
   expect(holder(claim('a'), claim('b', true), claim('a', true))).toBe('a')

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
-import { runTogether } from '../../../infra/postgres/arrays.ts'
+import { runAsOneStatement } from '../../../infra/postgres/arrays.ts'
 import { reassignedLink } from '../../../projections/sessions/apply-reassignments.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { LinkedVisitor } from '../../../projections/sessions/tables.ts'
@@ -17,9 +17,9 @@ import { metaOf, sessionScored, visitorLink } from '../../support/session-scored
 
 const topic = 'tidegate.sessions.v1'
 const partitions = 3
-/** Erasures are on a topic of their own: here the last partition. */
-const ofErasures = partitions
-// Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
+/** Erasures have a topic of their own, which the last partition represents here. */
+const erasurePartition = partitions
+// Leaves offsets between events for duplicates of earlier ones, as from a producer's retry.
 const spacing = 10
 
 const codec = createCodec()
@@ -91,10 +91,10 @@ function eventOf(
 /** The log's partitions, each in offset order. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
   const log: RecordedEvent[][] = Array.from({ length: partitions + 1 }, () => [])
-  // Later decisions of a session name the visitor that it was given, as scoring does.
+  // Later decisions of a session name the visitor that a split assigned, as scoring does.
   const given = new Map<number, LinkedVisitor>()
   steps.forEach((one, n) => {
-    const partition = one.kind === 'erased' ? ofErasures : one.session % partitions
+    const partition = one.kind === 'erased' ? erasurePartition : one.session % partitions
     const event = eventOf(one, n, given.get(one.session))
     log[partition]?.push(recorded(event, { topic, partition, offset: n * spacing }))
     if (event.type === 'VisitorSplit') given.set(one.session, reassignedLink(event.data))
@@ -108,7 +108,7 @@ function recorded(event: DomainEvent, position: RecordedEvent['position']): Reco
   return { ...event, meta: metaOf(event.data), value: codec.encode(event, testCause), position }
 }
 
-test('events repeated, redelivered and reordered across partitions change nothing, nor where sessions are erased or split', async () => {
+test('repeated, redelivered and reordered events give the same rows, also with erasures and splits', async () => {
   await expectOrderIsNothing({
     pool: () => database.pool,
     projection: sessionsProjection,
@@ -121,7 +121,7 @@ test('events repeated, redelivered and reordered across partitions change nothin
   })
 }, 60_000)
 
-test('a visitor that a split makes anew has a decision that another process is applying', async () => {
+test('a split includes a decision that another process is still applying', async () => {
   const log = partitionsOf([
     { session: 0, visitor: 0, at: 1, kind: 'scored' },
     { session: 3, visitor: 0, at: 2, kind: 'scored' },
@@ -137,7 +137,7 @@ test('a visitor that a split makes anew has a decision that another process is a
   const slow: Projection = {
     ...sessionsProjection,
     async apply(tx, events) {
-      await runTogether(tx, await sessionsProjection.apply(tx, events))
+      await runAsOneStatement(tx, await sessionsProjection.apply(tx, events))
       written.resolve()
       await committing.promise
       return []

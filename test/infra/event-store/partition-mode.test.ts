@@ -25,23 +25,23 @@ test.each<
   ['a failure, and a success', { given: [failed(0), applied], mode: 'reading', stopped: null }],
   ['a record that stops it', { given: [stopped], mode: 'stopped', stopped: 'Error: unreadable' }],
   [
-    'a failure where it is stopped',
+    'a stop, and a failure',
     { given: [stopped, failed(0)], mode: 'stopped', stopped: 'Error: unreadable' },
   ],
-  ['a success where it is stopped', { given: [stopped, applied], mode: 'reading', stopped: null }],
+  ['a stop, and a success', { given: [stopped, applied], mode: 'reading', stopped: null }],
   [
-    'another process that got past it',
+    'a stop that another process has passed',
     { given: [stopped, { kind: 'passed' }], mode: 'reading', stopped: null },
   ],
   [
-    'no start',
+    'a failed start',
     { given: [notStarted], mode: 'notStarted', stopped: 'not started: tables of version 2' },
   ],
-  ['a start after none', { given: [notStarted, started], mode: 'reading', stopped: null }],
-  ['a start where it is stopped', { given: [stopped, started], mode: 'reading', stopped: null }],
-  ['a start where it fails', { given: [failed(0), started], mode: 'failing', stopped: null }],
+  ['a failed start, and a start', { given: [notStarted, started], mode: 'reading', stopped: null }],
+  ['a stop, and a start', { given: [stopped, started], mode: 'reading', stopped: null }],
+  ['a failure, and a start', { given: [failed(0), started], mode: 'failing', stopped: null }],
   [
-    'no start where it fails',
+    'a failure, a failed start, and a start',
     { given: [failed(0), notStarted, started], mode: 'failing', stopped: null },
   ],
 ])('after %s', (_, { given, mode, stopped }) => {
@@ -50,7 +50,7 @@ test.each<
   expect(stoppedReason(then, 0)).toBe(stopped)
 })
 
-test('failures stand still after ten seconds in a row, until one minute has passed without any', () => {
+test('a partition is stuck after ten seconds of failures, until a minute without any', () => {
   const mode = after(failed(0), failed(5000), failed(10_000))
   expect(stoppedReason(after(failed(0), failed(9999)), 9999)).toBeNull()
   expect(stoppedReason(mode, 70_000)).toBe('failed 3 times in a row: Error: away')
@@ -59,6 +59,6 @@ test('failures stand still after ten seconds in a row, until one minute has pass
   expect(failureCount(nextMode(mode, failed(70_000)))).toBe(4)
 })
 
-test('a clock that goes back is a defect', () => {
+test('a clock that goes back throws', () => {
   expect(() => after(failed(2), failed(1))).toThrow('monotonic')
 })

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { createPrefetch } from '../../../infra/event-store/prefetch.ts'
 
-function openStock() {
+function openPrefetch() {
   const now = { ms: 1_800_000_000_000 }
-  const lots: number[] = []
+  const batchSizes: number[] = []
   let made = 0
   const prefetch = createPrefetch({
     clock: () => now.ms,
     async create(count) {
-      lots.push(count)
+      batchSizes.push(count)
       return Array.from({ length: count }, () => made++)
     },
   })
   return {
     now,
-    lots,
+    batchSizes,
     take: prefetch.take,
     takeAll: (count: number) => takeAll(prefetch.take, count),
   }
@@ -26,29 +26,29 @@ async function takeAll(take: () => Promise<number>, count: number): Promise<numb
   return taken
 }
 
-test('grows where it is used up quickly, to 64 ahead', async () => {
-  const { lots, takeAll } = openStock()
+test('grows to 64 extra items while it is used up quickly', async () => {
+  const { batchSizes, takeAll } = openPrefetch()
   const taken = await takeAll(1000)
   expect(new Set(taken).size).toBe(1000)
-  expect(lots.slice(0, 9)).toEqual([1, 2, 4, 8, 16, 32, 64, 65, 65])
+  expect(batchSizes.slice(0, 9)).toEqual([1, 2, 4, 8, 16, 32, 64, 65, 65])
 })
 
-test('leaves what is older than an hour', async () => {
-  const { now, takeAll } = openStock()
+test('drops items older than an hour', async () => {
+  const { now, takeAll } = openPrefetch()
   expect(await takeAll(4)).not.toContain(5)
   now.ms += 3_600_001
   const [later = 0] = await takeAll(1)
   expect(later).toBeGreaterThan(6)
 })
 
-test('serves many at once from one lot, each with its own', async () => {
-  const { lots, take } = openStock()
+test('serves concurrent calls from one batch', async () => {
+  const { batchSizes, take } = openPrefetch()
   const taken = await Promise.all(Array.from({ length: 500 }, take))
   expect(new Set(taken).size).toBe(500)
-  expect(lots).toEqual([500])
+  expect(batchSizes).toEqual([500])
 })
 
-test('fails those who wait, and serves the next', async () => {
+test('a failure rejects waiting calls, and the next call succeeds', async () => {
   let isAway = true
   const prefetch = createPrefetch({
     clock: Date.now,

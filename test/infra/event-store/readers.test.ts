@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { reapplyErasures } from '../../../infra/event-store/erased.ts'
+import { reapplyErasures } from '../../../infra/event-store/erasures.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
@@ -49,7 +49,7 @@ const facts = positions.map(({ topic, partition, offset }) => {
     record_value: Buffer.from('not ours'),
   }
   const meta = { eventId: `skip_${topic}`, time: 1, organizationId: null, environment: null }
-  return world.codec.toCausedRecord({ type: 'RecordSkipped', data }, meta, testCause)
+  return world.codec.toRecordWithCause({ type: 'RecordSkipped', data }, meta, testCause)
 })
 await log.append(facts)
 afterAll(async () => {
@@ -57,24 +57,24 @@ afterAll(async () => {
   await world.close()
 })
 
-interface Standing {
+interface Running {
   status(): { topic: string; nextOffset: number; stopped: string | null }[]
   stop(): Promise<void>
 }
 
-/** Throws where a partition stands still at the record. */
-async function passes(starting: Promise<Standing>): Promise<void> {
+/** Throws if a partition is stuck at the record. */
+async function expectNotStuck(starting: Promise<Running>): Promise<void> {
   const running = await starting
   await log.settled()
   const status = running.status()
   await running.stop()
   const stopped = status.find((one) => one.stopped !== null)
-  if (stopped) throw new Error(`${stopped.topic} stands still: ${stopped.stopped}`)
+  if (stopped) throw new Error(`${stopped.topic} is stuck: ${stopped.stopped}`)
   expect(status.length).toBeGreaterThan(0)
   for (const { topic, nextOffset } of status) expect([topic, nextOffset > 0]).toEqual([topic, true])
 }
 
-const given = (which: Skipping) => ({
+const readerDeps = (which: Skipping) => ({
   log,
   pool: world.database.pool,
   codec: world.codec,
@@ -82,43 +82,43 @@ const given = (which: Skipping) => ({
   skips: which,
   clock: () => 1_800_000_000_000,
 })
-const nobodyWaits = { waitFor: async () => {}, onAdvance: () => () => {} }
+const noWaiters = { waitFor: async () => {}, onAdvance: () => () => {} }
 
 async function runEach(which: Skipping): Promise<void> {
   const applied = await world.openApplied()
   for (const projection of projections)
-    await passes(runProjection({ ...given(which), projection, applied }))
+    await expectNotStuck(runProjection({ ...readerDeps(which), projection, applied }))
 }
 
 async function rebuildEach(which: Skipping): Promise<void> {
   for (const projection of projections)
-    expect(await rebuild({ ...given(which), projection })).toMatchObject({
+    expect(await rebuild({ ...readerDeps(which), projection })).toMatchObject({
       equal: true,
       switched: true,
     })
 }
 
-/** Whatever reads events of a topic, by its file, in an order in which each finds what the one before left. */
+/** All readers of events, by file. They run in this order, and each depends on the data of the previous ones. */
 const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
   'infra/event-store/runner.ts': runEach,
   'infra/event-store/loader.ts': rebuildEach,
-  'infra/event-store/erased.ts': (which) =>
-    reapplyErasures(world.database.pool, given(which), { since: 0 }),
+  'infra/event-store/erasures.ts': (which) =>
+    reapplyErasures(world.database.pool, readerDeps(which), { since: 0 }),
   'services/scoring/restore.ts': (which) =>
-    rebuildVisitors(given(which), { acceptDifferences: false }),
+    rebuildVisitors(readerDeps(which), { acceptDifferences: false }),
   'services/scoring/worker.ts': (which) =>
-    passes(
+    expectNotStuck(
       runScoring({
-        ...given(which),
+        ...readerDeps(which),
         dataKeys: createMemoryDataKeys(),
         network: noNetwork,
         learned: taught,
-        applied: nobodyWaits,
+        applied: noWaiters,
       }),
     ),
   'services/cli/export/events.ts': exportEvents,
   'services/webhooks/planner/planner.ts': (which) =>
-    passes(runPlanner({ ...given(which), applied: nobodyWaits })),
+    expectNotStuck(runPlanner({ ...readerDeps(which), applied: noWaiters })),
 }
 
 async function exportEvents(which: Skipping): Promise<void> {
@@ -129,11 +129,11 @@ async function exportEvents(which: Skipping): Promise<void> {
     environment: null,
   }
   const selection = { ...everything, topic: eventTopics.SessionScored, type: null, decrypts: false }
-  await writeEvents(given(which), selection, { add: async () => {}, onProgress: () => {} })
+  await writeEvents(readerDeps(which), selection, { add: async () => {}, onProgress: () => {} })
 }
 
 describe.each(Object.entries(readers))('%s', (_, read) => {
-  it('stops at a record that cannot be read, and passes one that is skipped', async () => {
+  it('stops at an unreadable record unless it is skipped', async () => {
     await expect(read(noSkips)).rejects.toThrow()
     await read(skips)
   })
@@ -143,9 +143,9 @@ const textOf = (file: string) => readFileSync(file, 'utf8')
 const calling = (name: string) =>
   sourceFiles().filter((file) => new RegExp(`(?<!function )\\b${name}\\(`).test(textOf(file)))
 
-it('each reader has a test: their functions cannot be called without saying what is skipped', () => {
+it('every caller of the reading functions is tested above', () => {
   const files = ['consumeEvents', 'readEvents', 'decodeEvents', 'decodeRecords'].flatMap(calling)
-  // The one by which the others read, its own definition, and one that prints what cannot be read as such.
+  // The consumer that readers use, the definitions, and a command that prints unreadable records as such.
   const others = [
     'infra/event-store/consumer.ts',
     'infra/event-store/event-batch.ts',

@@ -2,18 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import {
   type Build,
-  buildOffsets,
   createBuild,
   createIndexes,
   dropBuild,
   findLiveBuild,
   findUnfinishedBuilds,
-  liveOffsets,
+  loadBuildOffsets,
+  loadLiveOffsets,
   makeLive,
 } from '../../../infra/event-store/builds.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
-import { loadShare, rebuild } from '../../../infra/event-store/rebuild.ts'
+import { loadPartitionShare, rebuild } from '../../../infra/event-store/rebuild.ts'
 import { type Position, partitionName, type TopicPartition } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
@@ -61,12 +61,12 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     return build
   }
 
-  /** Makes a build that has all records, and goes on loading it. */
+  /** Creates a build with all records, and continues to load it. */
   async function startBuild() {
     const { pool } = world.database
     const build = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
     const loader = await startLoader({ ...sources(), build, live: await live() })
-    await loader.waitFor(await buildOffsets(pool, await live()))
+    await loader.waitFor(await loadBuildOffsets(pool, await live()))
     return { build, loader }
   }
 
@@ -77,7 +77,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
       )
     ).rows.map(({ name }) => name)
 
-  test('equals the live build, and readers and runners go on with it', async () => {
+  test('equals the live build, and readers and runners switch to it', async () => {
     const before = await live()
     const report = await run()
     expect(report).toMatchObject({ projection: 'sessions', ...switched, records: 300 })
@@ -96,7 +96,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     expect(await findSession(world.database.pool, scope, id('sid', 9000))).toBeDefined()
   })
 
-  test('applies again what a crash of the database took from the new build', async () => {
+  test('reapplies records that the new build lost in a database crash', async () => {
     const { pool } = world.database
     const { build, loader } = await startBuild()
     await pool.query(
@@ -111,38 +111,38 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     await transaction(pool, (tx) => dropBuild(tx, build))
   })
 
-  /** Leaves a build as a rebuild that is killed before it compares does. */
-  async function leave(): Promise<Build> {
+  /** Leaves a build behind, as a rebuild does that is killed before it compares. */
+  async function abandonBuild(): Promise<Build> {
     const { build, loader } = await startBuild()
     await loader.stop()
     await transaction(world.database.pool, (tx) => createIndexes(tx, projection, build))
     return build
   }
 
-  test('drops what a killed rebuild left: the build that it filled, or the old one after the switch', async () => {
+  test('drops the builds of a killed rebuild', async () => {
     const { pool } = world.database
-    await leave()
+    await abandonBuild()
     expect(await run()).toMatchObject(switched)
     expect(await schemas()).toHaveLength(1)
-    const build = await leave()
+    const build = await abandonBuild()
     await transaction(pool, (tx) => makeLive(tx, projection, build))
     expect(await schemas()).toHaveLength(2)
     expect(await run()).toMatchObject(switched)
     expect(await schemas()).toEqual([(await live()).schema])
   })
 
-  test('is equal when others load their shares of it, each over a connection of its own', async () => {
+  test('is equal when several processes load shares of it', async () => {
     let loaded = 0
     const report = await run({
-      async loadBeside(target) {
+      async loadInOtherProcesses(target) {
         const load = async (index: number) => {
-          await loadShare(sources(), { index, of: 3 })
+          await loadPartitionShare(sources(), { index, count: 3 })
           loaded += 1
         }
         await Promise.all([0, 1, 2].map(load))
         const [next] = await findUnfinishedBuilds(world.database.pool, 'sessions')
         if (!next) throw new Error('nothing is being built')
-        expect(await buildOffsets(world.database.pool, next)).toEqual(
+        expect(await loadBuildOffsets(world.database.pool, next)).toEqual(
           expect.arrayContaining(target.map((at) => expect.objectContaining(at))),
         )
       },
@@ -151,8 +151,10 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     expect(report).toMatchObject(switched)
   })
 
-  test('whose share cannot be loaded is dropped', async () => {
-    const failing = run({ loadBeside: () => Promise.reject(new Error('a worker was killed')) })
+  test('is dropped if loading a share fails', async () => {
+    const failing = run({
+      loadInOtherProcesses: () => Promise.reject(new Error('a worker was killed')),
+    })
     await expect(failing).rejects.toThrow('a worker was killed')
     expect(await schemas()).toEqual([(await live()).schema])
   })
@@ -163,36 +165,33 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
       .rows[0]
   }
 
-  test.each(['40P01', '40001'])(
-    'survives a database that fails with %s for a moment',
-    async (code) => {
-      let attempts = 0
-      const apply: Projection['apply'] = (tx, events) => {
-        // With all partitions, with one of them, and with its first event.
-        if (attempts++ < 3) throw Object.assign(new Error('the database is busy'), { code })
-        return projection.apply(tx, events)
-      }
-      expect(await run({ projection: { ...projection, apply } })).toMatchObject(switched)
-      expect(attempts).toBeGreaterThan(3)
-    },
-  )
+  test.each(['40P01', '40001'])('survives temporary database errors: %s', async (code) => {
+    let attempts = 0
+    const apply: Projection['apply'] = (tx, events) => {
+      // Fails for all partitions together, for a single one, and for its first event.
+      if (attempts++ < 3) throw Object.assign(new Error('the database is busy'), { code })
+      return projection.apply(tx, events)
+    }
+    expect(await run({ projection: { ...projection, apply } })).toMatchObject(switched)
+    expect(attempts).toBeGreaterThan(3)
+  })
 
-  test('is equal while events keep arriving and readers keep reading', async () => {
+  test('is equal under concurrent appends and reads', async () => {
     let stopped = false
     const arrivals: Position[] = []
     const reads: unknown[] = []
     const lost: unknown[] = []
     const compare = async () => {
-      const noted = running.status()
-      const stored = await liveOffsets(world.database.pool, 'sessions')
+      const statuses = running.status()
+      const stored = await loadLiveOffsets(world.database.pool, 'sessions')
       const storedOf = (place: TopicPartition) =>
         stored.find((at) => partitionName(at) === partitionName(place))?.offset ?? 0
-      lost.push(...noted.filter((status) => storedOf(status) < status.nextOffset))
+      lost.push(...statuses.filter((status) => storedOf(status) < status.nextOffset))
     }
     const until = async (step: (round: number) => Promise<unknown>) => {
       for (let round = 0; !stopped; round++) await step(round).then(() => delay(5))
     }
-    // No more than the projection applies, so that on a slow machine there is as little left to do at the end.
+    // Waits for the projection, so that little is left to apply at the end, even on a slow machine.
     const arrive = async (first: number) => {
       const placed = await world.append(log, decisions(first, 10, 300))
       arrivals.push(...placed)
@@ -217,7 +216,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     expect(rows[0].n).toBe(arrivals.length)
   })
 
-  test('refuses to switch to a build that differs, and shows the rows', async () => {
+  test('reports differing rows, and switches only with acceptDifferences', async () => {
     const { schema, build } = await live()
     await world.database.pool.query(
       `update ${schema}.sessions set risk_score = 101 where session_id = '${id('sid', 7)}'`,
@@ -235,7 +234,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     expect(await run()).toMatchObject(switched)
   })
 
-  test('one at a time, and a build that cannot be filled is dropped', async () => {
+  test('runs one at a time, and drops a build that it cannot fill', async () => {
     const both = await Promise.allSettled([run(), run()])
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     const apply = () => Promise.reject(new Error('this handler has a defect'))
@@ -244,7 +243,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     )
   })
 
-  test('a runner whose code has another version than the live build waits for a rebuild', async () => {
+  test('a runner of another version than the live build waits for a rebuild', async () => {
     await running.stop()
     const next: Projection = {
       ...projection,

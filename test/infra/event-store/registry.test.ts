@@ -15,7 +15,7 @@ interface Call {
   body: Record<string, string>
 }
 
-/** As much of Confluent's Schema Registry as registering needs: ids from 100, the same for the same schema. */
+/** A fake of Confluent's Schema Registry: ids start at 100, and equal schemas get the same id. */
 function fakeRegistry() {
   const calls: Call[] = []
   const ids = new Map<string, number>()
@@ -25,7 +25,7 @@ function fakeRegistry() {
     calls.push({ request: `${method} ${url}`, authorization: headers.authorization, body })
     const refused = request.url?.includes('refuse')
     if (body.schema && !ids.has(body.schema)) ids.set(body.schema, 100 + ids.size)
-    const answer = refused
+    const reply = refused
       ? { error_code: 42201, message: 'Invalid schema' }
       : body.schema
         ? { id: ids.get(body.schema) }
@@ -33,7 +33,7 @@ function fakeRegistry() {
     response.writeHead(refused ? 422 : 200, {
       'content-type': 'application/vnd.schemaregistry.v1+json',
     })
-    response.end(JSON.stringify(answer))
+    response.end(JSON.stringify(reply))
   })
   return { server, calls }
 }
@@ -51,7 +51,7 @@ afterEach(() => {
   registry.server.close()
 })
 
-test('registers each schema under its topic and name and gives its id to the codec', async () => {
+test('registers each schema under its topic and name, and returns its id', async () => {
   const committed = readSchemaFiles()
   const [first] = committed.filter(({ name }) => name === 'OrganizationRenamed')
   if (!first) throw new Error('no such event')
@@ -60,30 +60,30 @@ test('registers each schema under its topic and name and gives its id to the cod
   const ids = await registerSchemas({ url: `http://${host}`, logger, files })
   expect(Object.keys(ids).sort()).toEqual(files.map((file) => file.key).sort())
   const subject = 'tidegate.organizations.v1-tidegate.organizations.OrganizationRenamed'
-  const mine = registry.calls.filter((call) => call.request.includes(`${subject}`))
-  expect(mine.map((call) => call.request)).toEqual([
+  const subjectCalls = registry.calls.filter((call) => call.request.includes(`${subject}`))
+  expect(subjectCalls.map((call) => call.request)).toEqual([
     `PUT /config/${subject}`,
     `POST /subjects/${subject}/versions`,
     `POST /subjects/${subject}/versions`,
   ])
-  expect(mine[0]?.body).toEqual({ compatibility: 'FULL_TRANSITIVE' })
+  expect(subjectCalls[0]?.body).toEqual({ compatibility: 'FULL_TRANSITIVE' })
   const versions = files
     .filter((file) => file.name === 'OrganizationRenamed')
     .map(({ schema }) => schema)
-  expect(mine.slice(1).map(({ body }) => JSON.parse(body.schema ?? ''))).toEqual(versions)
+  expect(subjectCalls.slice(1).map(({ body }) => JSON.parse(body.schema ?? ''))).toEqual(versions)
   const renamed = { organization_id: 'org_1', name: 'New', renamed_at: 1, event_id: 'e' }
   const cause = { actor: { type: 'key', id: 'key_1' }, request_id: null } as const
   const bytes = createCodec(ids).encode({ type: 'OrganizationRenamed', data: renamed }, cause)
   expect(bytes.readUInt32BE(1)).toBe(ids['organizations/OrganizationRenamed.v1'])
 })
 
-test('a user and password in the URL are sent as basic authentication', async () => {
+test('sends user and password of the URL as basic authentication', async () => {
   await registerSchemas({ url: `http://me:p%40ss@${host}`, logger })
   const expected = `Basic ${Buffer.from('me:p@ss').toString('base64')}`
   expect(new Set(registry.calls.map((call) => call.authorization))).toEqual(new Set([expected]))
 })
 
-test('a refusal stops the start and names the subject, not the password', async () => {
+test('an error names the subject but not the password', async () => {
   const registering = registerSchemas({
     url: `http://me:secret@${host}`,
     logger,

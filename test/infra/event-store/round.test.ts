@@ -51,7 +51,7 @@ const oneByOne = (batch: PendingBatch): Attempt => ({ mode: 'oneByOne', batch })
 const modes = (attempts: Attempt[]) =>
   attempts.map((attempt) => [attempt.mode, batchesOf(attempt).map(({ partition }) => partition)])
 
-test('the plan puts partitions that are read together, and the others behind, who failed most last', () => {
+test('a plan applies reading partitions together, then the others by their number of failures', () => {
   const batches = [0, 1, 2, 3].map((partition) => pending(partition, [5]))
   const failures = new Map([
     [0, 7],
@@ -64,17 +64,17 @@ test('the plan puts partitions that are read together, and the others behind, wh
   ])
 })
 
-describe('given partitions together', () => {
+describe('several partitions together', () => {
   const [first, second, third] = [pending(0, [5, 6]), pending(1, [8]), pending(2, [1])]
   const given = [together(first, second), single(third)]
 
-  test('when they are applied, each goes on behind its batch or where the stored offset says', () => {
+  test('if applied, each continues after its batch or at the stored offset', () => {
     const { attempts, results } = nextRound(given, { kind: 'applied', next: [at(0, 7), at(1, 3)] })
     expect(modes(attempts)).toEqual([['single', [2]]])
     expect(results.map(resumeAfter)).toEqual([undefined, at(1, 3)])
   })
 
-  test('when an event fails, each is tried alone before those that failed earlier', () => {
+  test('if an event fails, each is tried alone, before partitions that failed earlier', () => {
     const { attempts, results } = nextRound(given, eventFailed)
     expect(modes(attempts)).toEqual([
       ['single', [0]],
@@ -84,7 +84,7 @@ describe('given partitions together', () => {
     expect(results).toEqual([])
   })
 
-  test('when anything else fails, they failed, the others are left, and all are read again', () => {
+  test('if anything else fails, the other attempts are dropped, and all partitions are read again', () => {
     const { attempts, results } = nextRound(given, failed)
     expect(attempts).toEqual([])
     expect(results.map(({ kind }) => kind)).toEqual(['failed', 'failed', 'untried'])
@@ -93,7 +93,7 @@ describe('given partitions together', () => {
     )
   })
 
-  test('when a record behind the events cannot be read, the partition stops there once it is applied up to it', () => {
+  test('a partition stops at an unreadable record once the events before it are applied', () => {
     const poisoned = pending(0, [5], { poison: { error: cause } })
     const outcome = (offset: number) =>
       nextRound([together(poisoned)], { kind: 'applied', next: [at(0, offset)] })
@@ -102,20 +102,20 @@ describe('given partitions together', () => {
   })
 })
 
-test('given a partition alone, when an event fails, its events are tried one by one', () => {
+test('if an event of a single partition fails, its events are tried one by one', () => {
   const { attempts } = nextRound([single(pending(0, [5, 6])), single(pending(1, [1]))], eventFailed)
   expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'single'])
 })
 
-describe('given a partition one by one', () => {
+describe('one event at a time', () => {
   const batch = pending(0, [5, 9], { end: 12, poison: { error: cause } })
 
-  test('it applies the first event up to the one after it, and nothing of what comes behind', () => {
+  test('applies only the first event', () => {
     expect(batchesOf(oneByOne(batch))).toMatchObject([{ end: 6, events: [{ position: at(0, 5) }] }])
     expect(batchesOf(oneByOne({ ...batch, events: [] }))).toMatchObject([{ end: 12, events: [] }])
   })
 
-  test('when the event is applied, the next one is due, and the offset is expected to be stored', () => {
+  test('after an applied event, the next one is tried', () => {
     const applied: Outcome = { kind: 'applied', next: [at(0, 6)] }
     const { attempts, results } = nextRound([oneByOne(batch)], applied)
     const next = { expected: 6, events: [{ position: at(0, 9) }] }
@@ -123,20 +123,20 @@ describe('given a partition one by one', () => {
     expect(results).toMatchObject([{ kind: 'applied', at: at(0, 6) }])
   })
 
-  test('when the event fails, the partition stops at it, and the others are tried', () => {
+  test('if the event fails, the partition stops at it, and the others are tried', () => {
     const { attempts, results } = nextRound([oneByOne(batch), single(pending(1, [1]))], eventFailed)
     expect(results).toEqual([{ kind: 'stopped', at: at(0, 5), error: cause }])
     expect(modes(attempts)).toEqual([['single', [1]]])
   })
 
-  test('when commits were lost before the event, none behind it is applied: it is read on from there', () => {
+  test('if Postgres lost earlier commits, the partition is read again from the stored offset', () => {
     const applied: Outcome = { kind: 'applied', next: [at(0, 2)] }
     const { attempts, results } = nextRound([oneByOne(batch)], applied)
     expect(attempts).toEqual([])
     expect(results.map(resumeAfter)).toEqual([at(0, 2)])
   })
 
-  test('when no event is left, the rest of the batch ends it', () => {
+  test('after the last event, the rest of the batch advances the offset', () => {
     const rest = [oneByOne({ ...batch, events: [], poison: undefined })]
     expect(nextRound(rest, { kind: 'applied', next: [at(0, 12)] })).toEqual({
       attempts: [],
@@ -147,6 +147,6 @@ describe('given a partition one by one', () => {
   })
 })
 
-test('an outcome without an attempt is a defect', () => {
+test('an outcome without an attempt throws', () => {
   expect(() => nextRound([], failed)).toThrow('belongs to an attempt')
 })

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import type { Subjects } from '../../../infra/event-store/applied.ts'
+import type { ChangedIds } from '../../../infra/event-store/applied.ts'
 import { findLiveBuild } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import type { Position } from '../../../infra/log/port.ts'
-import { runTogether } from '../../../infra/postgres/arrays.ts'
+import { runAsOneStatement } from '../../../infra/postgres/arrays.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
@@ -24,7 +24,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await testLog.cleanup()
   })
 
-  // A test that fails must not leave its runner in the group of the next.
+  // A failed test must not leave its runner in the next test's group.
   afterEach(() => world.stopRunners())
 
   const decisionCount = async (where = 'true') => {
@@ -34,7 +34,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     return rows[0].n
   }
 
-  test('what was appended is readable when waitFor resolves, in this process and in another', async () => {
+  test('appended events are readable when waitFor resolves, in any process', async () => {
     const here = await world.openApplied()
     const elsewhere = await world.openApplied()
     const running = await world.run(log, sessionsProjection, { applied: here })
@@ -45,13 +45,13 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(running.status().every((partition) => partition.stopped === null)).toBe(true)
   })
 
-  test('what an organization changes is told to every process before anyone who waits for it goes on', async () => {
+  test('every process is notified of changed ids before waitFor resolves', async () => {
     const here = await world.openApplied()
     const elsewhere = await world.openApplied()
-    const heard = new Map<typeof here, Subjects[]>()
+    const heard = new Map<typeof here, ChangedIds[]>()
     for (const applied of [here, elsewhere])
-      applied.onChange('organizations', (subjects) =>
-        heard.set(applied, [...(heard.get(applied) ?? []), subjects]),
+      applied.onChange('organizations', (changedIds) =>
+        heard.set(applied, [...(heard.get(applied) ?? []), changedIds]),
       )
     await world.run(log, organizationsProjection, { applied: here })
     const organization_id = id('org', 7)
@@ -67,15 +67,15 @@ describe.each(openTestLogs())('$name', async (testLog) => {
         meta: { ...about, eventId: id('evt', 9002) },
       },
     ])
-    const told = async (applied: typeof here) => {
+    const expectNotified = async (applied: typeof here) => {
       await applied.waitFor('organizations', positions)
-      const subjects = heard.get(applied)?.flat() ?? []
-      expect(subjects.some((one) => one === undefined || one === organization_id)).toBe(true)
+      const changedIds = heard.get(applied)?.flat() ?? []
+      expect(changedIds.some((one) => one === undefined || one === organization_id)).toBe(true)
     }
-    await Promise.all([told(here), told(elsewhere)])
+    await Promise.all([expectNotified(here), expectNotified(elsewhere)])
   })
 
-  test('a runner that starts again goes on where the last one committed', async () => {
+  test('a restarted runner resumes at the committed offset', async () => {
     const applied = await world.openApplied()
     const before = await decisionCount()
     const positions = await world.append(log, decisions(100, 20))
@@ -105,7 +105,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(rows).toEqual([])
   })
 
-  test('waiting for what nobody applies ends in 503', async () => {
+  test('waiting for events that no runner applies rejects with 503', async () => {
     const applied = await world.openApplied()
     const [position] = await world.append(log, [decision(5000)])
     if (!position) throw new Error('nothing appended')
@@ -114,7 +114,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await expect(waiting).rejects.toMatchObject({ code: 'service.unavailable', headers })
   })
 
-  test('a lost notification only makes waiting slower', async () => {
+  test('a lost notification only delays waiters', async () => {
     const applied = await world.openApplied()
     const build = await findLiveBuild(world.database.pool, 'sessions')
     const silently = { topic: 'tidegate.sessions.v1', partition: 7, offset: 41 }
@@ -127,7 +127,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await world.database.pool.query('delete from tidegate.projection_offsets where partition = 7')
   })
 
-  test('Postgres losing its last commits makes the runner read them again', async () => {
+  test('a runner reads records again if Postgres loses its last commits', async () => {
     const applied = await world.openApplied()
     await world.run(log, sessionsProjection, { applied })
     const before = await world.append(log, decisions(6000, 30))
@@ -144,7 +144,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await eventually(async () => expect(await decisionCount(since)).toBe(60))
   })
 
-  test('a connection killed before the commit leaves nothing half done, and the events are applied once', async () => {
+  test('events are applied once if the connection is killed before the commit', async () => {
     const applied = await world.openApplied()
     let killed = false
     const projection: Projection = {
@@ -153,7 +153,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
         const writes = await sessionsProjection.apply(tx, events)
         if (killed) return writes
         killed = true
-        await runTogether(tx, writes)
+        await runAsOneStatement(tx, writes)
         await tx.query('select pg_terminate_backend(pg_backend_pid())')
         return []
       },
@@ -167,7 +167,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(running.status().every((partition) => partition.stopped === null)).toBe(true)
   })
 
-  test('an event that cannot be applied halts its partition there, loudly, and no other', async () => {
+  test('an event that cannot be applied stops only its own partition, with an error log', async () => {
     const applied = await world.openApplied()
     const lines: unknown[] = []
     const logger = silent.child({}, { level: 'silent' })
@@ -197,9 +197,9 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(status?.nextOffset).toBe(poison?.offset)
     expect(JSON.stringify(lines)).toContain(`"offset":${poison?.offset}`)
     await running.stop()
-    // With the defect mended nothing was lost.
-    const mended = await world.run(log, sessionsProjection, { applied })
+    // With the defect fixed, no event is lost.
+    const fixed = await world.run(log, sessionsProjection, { applied })
     await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
-    expect(mended.status().every((known) => known.stopped === null)).toBe(true)
+    expect(fixed.status().every((known) => known.stopped === null)).toBe(true)
   })
 })

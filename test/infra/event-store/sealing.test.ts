@@ -49,29 +49,29 @@ function marked() {
   return { type: 'SessionScored', data: { ...data, session_id: session, request } } as const
 }
 
-/** The record of the event, with a key of its own. */
+/** Encodes the event under a new key. */
 async function written(event: DomainEvent = marked()) {
   const keys = createMemoryDataKeys()
   const codec = codecWith(keys)
-  await codec.prepare([event])
+  await codec.prepareKeys([event])
   return {
     keys,
     codec,
     event,
-    record: { ...codec.toCausedRecord(event, meta, testCause), ...place },
+    record: { ...codec.toRecordWithCause(event, meta, testCause), ...place },
   }
 }
 
 describe.each(personal)('%s', (name, fields) => {
   const events = eventsOf(name)
 
-  test('survives encryption, and the other process that reads it', async () => {
+  test('survives encryption and a read by another process', async () => {
     await fc.assert(
       fc.asyncProperty(events, async (event) => {
         const { keys, codec: writer, record } = await written(event)
         const read = codecWith(keys).fromRecord(record)
         expect({ type: read.type, data: read.data, unreadable: read.unreadable }).toEqual(event)
-        // As read models store it, without a key, also where this process encrypted it.
+        // The form in which read models store it needs no key.
         expect(createCodec().decode(read.value)).toMatchObject(event)
         expect(writer.fromRecord(record).value).toEqual(read.value)
         expect(() => createCodec().fromRecord({ ...record, value: read.value })).toThrow(
@@ -82,7 +82,7 @@ describe.each(personal)('%s', (name, fields) => {
     )
   })
 
-  test('says nothing about the person without the key, and the rest', async () => {
+  test('has only its readable fields without the key', async () => {
     await fc.assert(
       fc.asyncProperty(events, async (event) => {
         const { record } = await written(event)
@@ -96,7 +96,7 @@ describe.each(personal)('%s', (name, fields) => {
     )
   })
 
-  test('has null on the log for what is encrypted, and for an erased session', async () => {
+  test('has null on the log for encrypted fields, and for those of an erased session', async () => {
     const schema = newest.get(name)?.schema
     const onLog = avro.Type.forSchema(schema as unknown as Schema)
     const nulls = Object.fromEntries(fields.map((field) => [field, null]))
@@ -104,7 +104,7 @@ describe.each(personal)('%s', (name, fields) => {
       fc.asyncProperty(events, async (event) => {
         const { keys, codec } = await written(event)
         const stored = () =>
-          onLog.fromBuffer(codec.toCausedRecord(event, meta, testCause).value.subarray(5))
+          onLog.fromBuffer(codec.toRecordWithCause(event, meta, testCause).value.subarray(5))
         const encrypted = stored()
         expect(encrypted.sealed).toBeInstanceOf(Buffer)
         for (const id of [session, gateSession]) keys.erase(id)
@@ -125,23 +125,23 @@ describe.each(personal)('%s', (name, fields) => {
   }
 })
 
-/** What leads from a decision to the person beside the id of its visitor. */
+/** The fields of a decision that link it to a person, except for the visitor's id. */
 const unlinked = { continuity_id: null, anchors: null, vector: null, storage: null }
 
 function without(object: Record<string, unknown>, name: string) {
   return Object.fromEntries(Object.entries(object).filter(([member]) => member !== name))
 }
 
-test('what is personal is not among the bytes', async () => {
+test('the bytes of a record contain no personal data', async () => {
   const { record, event } = await written()
   expect(createCodec().encode(event).includes('a marked agent')).toBe(true)
   expect(record.value.includes('a marked agent')).toBe(false)
 })
 
-test('of an erased session nothing more is written, and nothing is opened or shown again', async () => {
+test('after an erasure, personal data is neither written nor decrypted', async () => {
   const { keys, codec, record } = await written()
   const event = marked()
-  // Once read, an event is remembered.
+  // A decoded event is cached.
   expect(codec.fromRecord(record)).toBe(
     codec.fromRecord({ ...record, value: Buffer.from(record.value) }),
   )
@@ -155,13 +155,13 @@ test('of an erased session nothing more is written, and nothing is opened or sho
   expect(codec.fromRecord({ ...late, ...place })).toMatchObject({ unreadable: session, data })
 })
 
-test('a key that was not looked up is an error that may pass', () => {
+test('encoding without a looked-up key throws 503', () => {
   expect(() => codecWith(createMemoryDataKeys()).encode(marked())).toThrow(
     expect.objectContaining({ code: 'service.unavailable' }),
   )
 })
 
-test('no other key opens it, and no change goes unnoticed', async () => {
+test('another key or an altered record cannot be decrypted', async () => {
   const { codec, record, event } = await written()
   const { codec: another } = await written()
   expect(another.fromRecord(record).unreadable).toBe(session)
@@ -171,7 +171,7 @@ test('no other key opens it, and no change goes unnoticed', async () => {
   expect(codec.fromRecord(record).data).toEqual(event.data)
 })
 
-test('nobody moves what is encrypted into another event, nor changes what stands beside it', async () => {
+test('ciphertext cannot be moved to another event, nor its readable fields altered', async () => {
   const { keys, codec, record } = await written()
   const event = marked()
   const verdict = event.data.verdict === 'human' ? ('bot' as const) : ('human' as const)
@@ -180,7 +180,7 @@ test('nobody moves what is encrypted into another event, nor changes what stands
   expect(reader.fromRecord(record).unreadable).toBeUndefined()
   const headers = { ...record.headers, event_id: 'evt_2' }
   expect(reader.fromRecord({ ...record, headers }).unreadable).toBe(session)
-  // Both differ in the verdict first, and are as long.
+  // The records have the same length, and the verdict is their first difference.
   const at = record.value.findIndex((byte, i) => byte !== another.value[i])
   const changed = Buffer.from(record.value)
   changed.writeUInt8(another.value.readUInt8(at), at)

@@ -26,7 +26,7 @@ function skip(log: MemoryLog, offset: number) {
     record_value: Buffer.of(1),
   }
   const meta = { eventId: `skip_${offset}`, time: 1, organizationId: null, environment: null }
-  return log.append([codec.toCausedRecord({ type: 'RecordSkipped', data }, meta, cause)])
+  return log.append([codec.toRecordWithCause({ type: 'RecordSkipped', data }, meta, cause)])
 }
 
 const garbage = (to: string) => ({
@@ -37,7 +37,7 @@ const garbage = (to: string) => ({
 })
 const at = (offset: number) => ({ topic, partition: 0, offset })
 
-function listening() {
+function createLineLogger() {
   const lines: Record<string, unknown>[] = []
   const logger = pino(
     { level: 'warn' },
@@ -46,9 +46,9 @@ function listening() {
   return { lines, logger }
 }
 
-it('an unreadable record among the decisions is left out and reported, and takes away no other', async () => {
+it('an unreadable skip is ignored and logged, and others still apply', async () => {
   const log = createMemoryLog()
-  const { lines, logger } = listening()
+  const { lines, logger } = createLineLogger()
   await log.append([garbage(decisions)])
   await skip(log, 3)
   const skips = createSkips({ log, codec, logger })
@@ -57,17 +57,19 @@ it('an unreadable record among the decisions is left out and reported, and takes
   await skip(log, 4)
   await log.settled()
   expect(await skips.has(at(4))).toBe(true)
-  const told = lines.map(({ level, topic: of, partition, offset }) => ({
+  const logged = lines.map(({ level, topic: of, partition, offset }) => ({
     level,
     of,
     partition,
     offset,
   }))
-  expect(told).toEqual([0, 2].map((offset) => ({ level: 50, of: decisions, partition: 0, offset })))
+  expect(logged).toEqual(
+    [0, 2].map((offset) => ({ level: 50, of: decisions, partition: 0, offset })),
+  )
   await skips.close()
 })
 
-it('decisions that could not be read once are read when they are asked for again', async () => {
+it('a failed read of the skips is retried at the next call', async () => {
   const log = createMemoryLog()
   await skip(log, 3)
   let failures = 1
@@ -84,7 +86,7 @@ it('decisions that could not be read once are read when they are asked for again
   await skips.close()
 })
 
-it('a copy of the log takes a record that cannot be read as it is, whatever its header says', () => {
+it('rewriteSkip returns an unreadable record unchanged', () => {
   const headers = { event_type: 'RecordSkipped' }
   const record: LogRecord = {
     ...garbage(decisions),
@@ -96,7 +98,7 @@ it('a copy of the log takes a record that cannot be read as it is, whatever its 
   expect(rewriteSkip(codec, record, topic)).toBe(record)
 })
 
-it('a copy of the log has the offset -1 for a skipped record of the topic that gets other offsets', async () => {
+it('rewriteSkip sets the offset to -1 for skips of the moved topic', async () => {
   const log = createMemoryLog()
   await skip(log, 3)
   const [record] = await readRecords(log, decisions, await log.firstPositions(decisions))

@@ -10,7 +10,7 @@ import { assignIds, readSchemaFiles, type SchemaFile } from '../../../schemas/ge
 import committed from '../../../schemas/ids.json' with { type: 'json' }
 import { createMemoryDataKeys, type MemoryDataKeys } from '../../support/memory-data-keys.ts'
 
-/** Events of which a later release has a second version, one of them with something personal. */
+/** Events with a second version in a later release. One of them has personal data. */
 const suspended: DomainEvent = {
   type: 'OrganizationSuspended',
   data: { organization_id: 'org_1', suspended_at: 1 },
@@ -37,35 +37,35 @@ const seconds = files.flatMap((file) =>
   events.some(({ type }) => type === file.name) ? secondOf(file) : [],
 )
 
-/** The same with another field, in front of what is encrypted, which stays the last. */
+/** Adds a field in front of the others: `sealed` must stay last. */
 function secondOf({ schema, ...file }: SchemaFile): SchemaFile {
   const fields = [{ ...added, type: [...added.type] }, ...schema.fields]
   const key = file.key.replace('.v1', '.v2')
   return { ...file, version: 2, key, schema: { ...schema, fields } }
 }
 
-/** The three releases: the one before, the one that brings the versions, and the one after it. */
+/** Creates the codec of a release: before, with, or after the one that introduces the second versions. */
 function release(
-  which: 'before' | 'brings' | 'after',
+  which: 'before' | 'introduces' | 'after',
   keys: MemoryDataKeys = createMemoryDataKeys(),
 ) {
   const all = which === 'before' ? files : [...files, ...seconds]
-  const readOnly = new Set(which === 'brings' ? seconds.map(({ key }) => key) : [])
+  const readOnly = new Set(which === 'introduces' ? seconds.map(({ key }) => key) : [])
   const schemas = eventSchemas({ files: all, ids: assignIds(all, committed), readOnly })
   return createCodec(undefined, { schemas, sealing: { keys, random: randomBytes } })
 }
 
 async function written(
-  which: 'before' | 'brings' | 'after',
+  which: 'before' | 'introduces' | 'after',
   event: DomainEvent,
   keys: MemoryDataKeys,
 ) {
   const codec = release(which, keys)
-  await codec.prepare([event])
-  return { ...codec.toCausedRecord(event, meta, cause), ...place }
+  await codec.prepareKeys([event])
+  return { ...codec.toRecordWithCause(event, meta, cause), ...place }
 }
 
-test('a second version is compatible, has an id of its own and changes no other', () => {
+test('a second version is compatible, gets a new id and keeps the other ids', () => {
   for (const second of seconds) {
     const first = files.find(({ name }) => name === second.name)
     expect(compatibilityProblems([first?.schema as Schema, second.schema as Schema])).toEqual([])
@@ -77,25 +77,25 @@ test('a second version is compatible, has an id of its own and changes no other'
 })
 
 describe.each(events)('$type', (event) => {
-  test('of a release that brings a version is read by the release before, so that one can go back', async () => {
+  test('can be read by the previous release when a version is introduced', async () => {
     const keys = createMemoryDataKeys()
-    const record = await written('brings', event, keys)
+    const record = await written('introduces', event, keys)
     expect(release('before', keys).fromRecord(record)).toMatchObject(event)
-    expect(release('brings', keys).fromRecord(record)).toMatchObject(event)
+    expect(release('introduces', keys).fromRecord(record)).toMatchObject(event)
   })
 
-  test('is written in the new version by the release after, which can go back to the one that brought it', async () => {
+  test('is written in the new version by the next release, and the introducing release can read it', async () => {
     const keys = createMemoryDataKeys()
     const record = await written('after', event, keys)
     expect(record.value.readUInt32BE(1)).toBeGreaterThan(Math.max(...Object.values(committed)))
-    const read = release('brings', keys).fromRecord(record)
+    const read = release('introduces', keys).fromRecord(record)
     expect(read).toMatchObject({ ...event, data: { ...event.data, added: null }, cause })
     expect(read.unreadable).toBeUndefined()
-    expect(release('brings').decode(read.value)).toMatchObject(event)
+    expect(release('introduces').decode(read.value)).toMatchObject(event)
     expect(() => release('before', keys).fromRecord(record)).toThrow(UnreadableRecord)
   })
 
-  test('of the first version is read for ever, in the form of the newest', async () => {
+  test('is decoded from the first version to the newest one', async () => {
     const keys = createMemoryDataKeys()
     const read = release('after', keys).fromRecord(await written('before', event, keys))
     expect(read).toMatchObject({ ...event, data: { ...event.data, added: null }, cause })

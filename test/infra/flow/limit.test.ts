@@ -2,15 +2,15 @@ import { setImmediate as settled } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createConcurrencyLimit } from '../../../infra/flow/limit.ts'
 
-/** Work that goes on until it is ended, and the names of what runs, in the order in which it began. */
+/** Work that runs until `end` is called. `started` has the ids in the order in which they started. */
 function createWork(limit = createConcurrencyLimit({ max: 2 })) {
   const ends = new Map<string, () => void>()
-  const begun: string[] = []
+  const started: string[] = []
   return {
-    begun,
+    started,
     run(id: string, names: string[]) {
       return limit.run(names, () => {
-        begun.push(id)
+        started.push(id)
         return new Promise<void>((resolve) => ends.set(id, resolve))
       })
     },
@@ -21,17 +21,17 @@ function createWork(limit = createConcurrencyLimit({ max: 2 })) {
   }
 }
 
-test('no name goes beyond its limit, and all together not beyond theirs', () => {
+test('tryEnter respects the limits per name and in total', () => {
   const limit = createConcurrencyLimit({ max: 5, maxPerName: 2 })
-  const places = new Map<string, (() => void)[]>()
+  const releases = new Map<string, (() => void)[]>()
   const enter = (names: string) =>
     [...names].map((name) => {
       const leave = limit.tryEnter([name])
-      if (leave) places.set(name, [...(places.get(name) ?? []), leave])
+      if (leave) releases.set(name, [...(releases.get(name) ?? []), leave])
       return leave !== undefined
     })
   const leave = (names: string) => {
-    for (const name of names) places.get(name)?.pop()?.()
+    for (const name of names) releases.get(name)?.pop()?.()
   }
   expect(enter('aaab')).toEqual([true, true, false, true])
   expect(enter('bcd')).toEqual([true, true, false])
@@ -41,21 +41,21 @@ test('no name goes beyond its limit, and all together not beyond theirs', () => 
   expect(enter('eeffgg')).toEqual([true, true, true, true, true, false])
 })
 
-test('work begins in the order in which it came, but for work whose name is taken', async () => {
-  const { begun, run, end } = createWork()
+test('work starts in order, except while one of its names is in use', async () => {
+  const { started, run, end } = createWork()
   void run('first', ['a'])
   void run('second', ['a', 'b'])
   void run('third', ['c'])
   void run('fourth', [])
   await settled()
-  expect(begun).toEqual(['first', 'third'])
+  expect(started).toEqual(['first', 'third'])
   await end('third')
-  expect(begun).toEqual(['first', 'third', 'fourth'])
+  expect(started).toEqual(['first', 'third', 'fourth'])
   await end('first')
-  expect(begun).toEqual(['first', 'third', 'fourth', 'second'])
+  expect(started).toEqual(['first', 'third', 'fourth', 'second'])
 })
 
-test('work that fails gives its place back', async () => {
+test('failed work releases its slot', async () => {
   const limit = createConcurrencyLimit({ max: 1 })
   await expect(limit.run(['a'], () => Promise.reject(new Error('as it is')))).rejects.toThrow(
     'as it is',
@@ -63,10 +63,10 @@ test('work that fails gives its place back', async () => {
   expect(await limit.run(['a'], async () => 'done')).toBe('done')
 })
 
-test('work that waits for too long is refused with 503 and never begins', async () => {
-  const { begun, run, end } = createWork(createConcurrencyLimit({ max: 1, timeoutMs: 20 }))
+test('work that waits too long rejects with 503 and never starts', async () => {
+  const { started, run, end } = createWork(createConcurrencyLimit({ max: 1, timeoutMs: 20 }))
   void run('first', [])
   await expect(run('second', [])).rejects.toMatchObject({ code: 'service.unavailable' })
   await end('first')
-  expect(begun).toEqual(['first'])
+  expect(started).toEqual(['first'])
 })

@@ -6,7 +6,7 @@ const never = () => {
   throw new Error('no failure was expected')
 }
 
-test('it runs at once, and again and again until nothing more is due', async () => {
+test('runs at once, and again until no more work is due', async () => {
   let runs = 0
   const work = async () => ++runs < 5
   const { stop } = runPeriodically({ intervalMs: 60_000, work, onError: never })
@@ -15,7 +15,7 @@ test('it runs at once, and again and again until nothing more is due', async () 
   expect(runs).toBe(5)
 })
 
-test('runs come every interval, also after one that failed', async () => {
+test('runs every interval, also after a failure', async () => {
   let runs = 0
   const errors: unknown[] = []
   const work = async () => {
@@ -28,7 +28,7 @@ test('runs come every interval, also after one that failed', async () => {
   expect(errors).toEqual([new Error('down')])
 })
 
-test('a long work is alone, and the runs that it delayed are not caught up with', async () => {
+test('runs never overlap, and missed runs are not made up for', async () => {
   const gate = Promise.withResolvers<void>()
   let [runs, running, most] = [0, 0, 0]
   const work = async () => {
@@ -40,7 +40,7 @@ test('a long work is alone, and the runs that it delayed are not caught up with'
   }
   const options = { work, onError: never }
   const slow = runPeriodically({ intervalMs: 1, ...options })
-  // Another one ticks meanwhile, so that time for many runs has passed.
+  // Another periodic ticks meanwhile, to show that time for many runs has passed.
   let ticks = 0
   const other = runPeriodically({ intervalMs: 1, work: async () => ++ticks < 0, onError: never })
   await eventually(() => expect(ticks).toBeGreaterThan(20))
@@ -51,7 +51,7 @@ test('a long work is alone, and the runs that it delayed are not caught up with'
   expect([runs, running]).toEqual([1, 0])
 })
 
-test('stopping ends a work that always finds more, after the one that runs', async () => {
+test('stop ends the runs even if more work is always due', async () => {
   let [runs, running] = [0, 0]
   const work = async () => {
     runs++
@@ -76,44 +76,44 @@ describe('woken', () => {
     vi.useRealTimers()
   })
 
-  /** Looks that last as long as the test says, and when they began. */
-  function openLooks() {
-    const begunAt: number[] = []
+  /** Starts work that runs until the test calls `end`. `startedAt` has the times of the runs. */
+  function startRuns() {
+    const startedAt: number[] = []
     const start = Date.now()
     let end: (hasMore: boolean) => void = () => {}
     const work = () => {
-      begunAt.push(Date.now() - start)
+      startedAt.push(Date.now() - start)
       const { promise, resolve } = Promise.withResolvers<boolean>()
       end = resolve
       return promise
     }
     const running = runPeriodically({ intervalMs: 500, minIntervalMs: 10, work, onError: never })
-    return { begunAt, end: () => end(false), ...running }
+    return { startedAt, end: () => end(false), ...running }
   }
 
-  test('often, it runs once, a gap after the start of the last work', async () => {
-    const { begunAt, end, wake } = openLooks()
+  test('several times, it runs once, `minIntervalMs` after the start of the last run', async () => {
+    const { startedAt, end, wake } = startRuns()
     await vi.advanceTimersByTimeAsync(2)
     end()
     await vi.advanceTimersByTimeAsync(0)
     for (let i = 0; i < 5; i++) wake()
     await vi.advanceTimersByTimeAsync(100)
-    expect(begunAt).toEqual([0, 10])
+    expect(startedAt).toEqual([0, 10])
   })
 
-  test('while it runs, it runs once more', async () => {
-    const { begunAt, end, wake } = openLooks()
+  test('during a run, it runs once more', async () => {
+    const { startedAt, end, wake } = startRuns()
     await vi.advanceTimersByTimeAsync(1)
     wake()
     await vi.advanceTimersByTimeAsync(49)
-    expect(begunAt).toEqual([0])
+    expect(startedAt).toEqual([0])
     end()
     await vi.advanceTimersByTimeAsync(1)
-    expect(begunAt).toEqual([0, 50])
+    expect(startedAt).toEqual([0, 50])
   })
 
-  test('after its end, it does nothing; stopping waits for the running work', async () => {
-    const { begunAt, end, wake, stop } = openLooks()
+  test('after stop, it does not run; stop waits for the current run', async () => {
+    const { startedAt, end, wake, stop } = startRuns()
     await vi.advanceTimersByTimeAsync(1)
     let isStopped = false
     const stopping = stop().then(() => {
@@ -125,6 +125,6 @@ describe('woken', () => {
     await stopping
     wake()
     await vi.advanceTimersByTimeAsync(1000)
-    expect(begunAt).toEqual([0])
+    expect(startedAt).toEqual([0])
   })
 })

@@ -4,7 +4,7 @@ import { createRowWaiter, type RowWaiter } from '../../../infra/flow/row-waiter.
 let waiter: RowWaiter<string, string> | undefined
 afterEach(() => waiter?.close())
 
-/** A waiter over rows that the test fills, and that hears of them when the test says so. */
+/** Creates a waiter for rows that the test adds. `advance` notifies it. */
 function start() {
   const rows = new Map<string, string>()
   const searches: string[][] = []
@@ -29,7 +29,7 @@ function start() {
   })
   waiter = made
   const waitFor = (id: string, ms = 5000) =>
-    made.waitFor(id, { ms, onTimeout: async () => `no ${id}` })
+    made.waitFor(id, { timeoutMs: ms, onTimeout: async () => `no ${id}` })
   return {
     rows,
     searches,
@@ -39,7 +39,7 @@ function start() {
   }
 }
 
-test('many wait with one search at a time, and each gets its row', async () => {
+test('many waiters share one search at a time, and each gets its row', async () => {
   const { rows, searches, waitFor, advance } = start()
   const waits = ['a', 'b', 'a'].map((id) => waitFor(id))
   await expect.poll(() => searches.length).toBe(2)
@@ -49,7 +49,7 @@ test('many wait with one search at a time, and each gets its row', async () => {
   expect(searches.map((ids) => ids.toSorted())).toEqual([['a'], ['a', 'b'], ['a', 'b']])
 })
 
-test('only what came is searched for, where that is known', async () => {
+test('a notification with ids limits the search to them', async () => {
   const { rows, searches, waitFor, advance } = start()
   const [a, b] = [waitFor('a'), waitFor('b')]
   await expect.poll(() => searches.length).toBe(2)
@@ -61,7 +61,7 @@ test('only what came is searched for, where that is known', async () => {
   expect(await a).toBe('row a')
 })
 
-test('whoever is late gets what is there instead, and is not searched for any more', async () => {
+test('a timed-out waiter gets the result of onTimeout, and its id is not searched for again', async () => {
   const { rows, searches, waitFor } = start()
   expect(await waitFor('a', 1)).toBe('no a')
   rows.set('b', 'row b')
@@ -69,7 +69,7 @@ test('whoever is late gets what is there instead, and is not searched for any mo
   expect(searches.at(-1)).toEqual(['b'])
 })
 
-test('a failed look is followed by others', async () => {
+test('a failed search is retried', async () => {
   const { rows, searches, waitFor, advance, breakDown } = start()
   breakDown(true)
   const wait = waitFor('a')

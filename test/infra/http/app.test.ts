@@ -42,8 +42,8 @@ app.get('/broken', () => {
   throw new Error('secret detail')
 })
 app.get<{ Params: { how: string } }>(
-  '/frequent/:how',
-  { config: { frequent: true } },
+  '/busy/:how',
+  { config: { isHighVolume: true } },
   async ({ params }) => {
     if (params.how === 'refused') throw new ApiError('request.not_found')
     return {}
@@ -88,7 +88,7 @@ const methods = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'] as const
 /** Sends a request such as `GET /things`. */
 function inject(line: string, { body, contentType }: Sent = {}) {
   const [name, url = ''] = line.split(' ')
-  const method = methods.find((one) => one === name) ?? 'GET'
+  const method = methods.find((method) => method === name) ?? 'GET'
   const headers = {
     'x-request-id': 'req_mine',
     ...(contentType && { 'content-type': contentType }),
@@ -113,7 +113,7 @@ describe('the error envelope', () => {
     if (status === 405) expect(response.headers.allow).toBe('GET, HEAD, POST')
   })
 
-  test('names every bad field, the parameter set and the allowed values', async () => {
+  test('lists every invalid field, the parameter set and the allowed values', async () => {
     const body = { name: 'longer than five', kind: 'c', rate_limit: 1 }
     const response = await postJson('/things', body)
     const { details } = response.json().error
@@ -142,19 +142,19 @@ describe('the error envelope', () => {
       { size: 'x', day: 'x' },
       { expected: ['s or m', 'one of allowed_values'], allowed: days },
     ],
-    ["the author's words", { tag: 'x' }, { expected: ['a tag of the catalogue'], allowed: ['T'] }],
-  ])('%s of values is told once', async (_, body, { expected, allowed }) => {
+    ['a custom message', { tag: 'x' }, { expected: ['a tag of the catalogue'], allowed: ['T'] }],
+  ])('allowed values: %s', async (_, body, { expected, allowed }) => {
     const response = await postJson('/choices', body)
     const { details } = response.json().error
     expect(details.fields.map((field: { expected: string }) => field.expected)).toEqual(expected)
     expect(details.allowed_values).toEqual(allowed)
   })
 
-  test('an unexpected error tells the caller nothing and the operator everything', async () => {
+  test('an unexpected error is logged in full, and hidden from the caller', async () => {
     lines.length = 0
     const response = await inject('GET /broken')
     expect(response.body).not.toContain('secret detail')
-    const line = JSON.parse(lines.find((one) => one.includes('request failed')) ?? '{}')
+    const line = JSON.parse(lines.find((text) => text.includes('request failed')) ?? '{}')
     expect(line).toMatchObject({
       request_id: response.headers['x-request-id'],
       code: 'internal.error',
@@ -163,14 +163,14 @@ describe('the error envelope', () => {
   })
 })
 
-test('204 and HEAD carry a request id', async () => {
+test('204 and HEAD responses have a request id', async () => {
   const deleted = await inject('DELETE /things/1', { body: '', contentType: json })
   const head = await inject('HEAD /things?limit=1')
   expect([deleted.statusCode, head.statusCode, head.body]).toEqual([204, 200, ''])
   for (const { headers } of [deleted, head]) expect(headers['x-request-id']).toMatch(/^req_/)
 })
 
-test('a response is logged in one line without address or URL', async () => {
+test('logs a response in one line without address or URL', async () => {
   lines.length = 0
   const response = await inject('DELETE /things/personal-name?limit=1')
   expect(lines).toHaveLength(1)
@@ -185,16 +185,16 @@ test('a response is logged in one line without address or URL', async () => {
   expect(lines[0]).not.toMatch(/personal-name|127\.0\.0\.1/)
 })
 
-test('probes are not logged, and of a frequent route only what was refused', async () => {
+test('logs no probes, and only errors of a high-volume route', async () => {
   lines.length = 0
-  for (const path of ['/livez', '/readyz', '/frequent/fine', '/frequent/refused'])
+  for (const path of ['/livez', '/readyz', '/busy/fine', '/busy/refused'])
     await inject(`GET ${path}`)
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { route: '/frequent/:how', status: 404 },
+    { route: '/busy/:how', status: 404 },
   ])
 })
 
-describe('what the HTTP parser refuses', () => {
+describe('requests that the HTTP parser rejects', () => {
   const host = 'Host: a\r\n'
   test.each([
     { raw: 'nonsense\r\n\r\n', code: 'request.malformed' },
@@ -216,8 +216,8 @@ describe('what the HTTP parser refuses', () => {
   })
 })
 
-describe('health and description', () => {
-  test('readyz names what is down and nothing more', async () => {
+describe('health checks and the OpenAPI document', () => {
+  test('readyz names failing checks without details', async () => {
     expect((await inject('GET /livez')).json()).toEqual({ status: 'ok' })
     expect((await inject('GET /readyz')).json()).toEqual({ status: 'ok' })
     ready = false
@@ -228,26 +228,26 @@ describe('health and description', () => {
     expect(down.body).not.toContain('hunter2')
   })
 
-  test('readyz says why, where the reason is for operators, and what to look at while it is ready', async () => {
+  test('readyz shows reasons for operators, and warnings while it is ready', async () => {
     const reason = async () => {
       throw new NotReady('nothing was read for 75 s')
     }
-    const answerOf = async (checks: ReadinessCheck[]) => {
+    const readyzOf = async (checks: ReadinessCheck[]) => {
       await using probed = await createTestApp({ checks })
       const { statusCode, body } = await probed.inject('/readyz')
       return { statusCode, body: JSON.parse(body) }
     }
-    expect(await answerOf([{ name: 'scoring', check: reason }])).toMatchObject({
+    expect(await readyzOf([{ name: 'scoring', check: reason }])).toMatchObject({
       statusCode: 503,
       body: { error: { message: 'Not ready: scoring (nothing was read for 75 s).' } },
     })
-    expect(await answerOf([{ name: 'scoring', check: reason, warns: true }])).toEqual({
+    expect(await readyzOf([{ name: 'scoring', check: reason, isWarning: true }])).toEqual({
       statusCode: 200,
       body: { status: 'ok', warnings: ['scoring (nothing was read for 75 s)'] },
     })
   })
 
-  test('the description has its version and the error reference every code', async () => {
+  test('the OpenAPI document has its version, and the error reference has every code', async () => {
     const description = (await inject('GET /openapi.json')).json()
     expect(description).toMatchObject({ openapi: '3.1.0', info: { version: '2026-03-25' } })
     expect(Object.keys(description.paths)).toContain('/things')
@@ -255,7 +255,7 @@ describe('health and description', () => {
     for (const code of Object.keys(errorTable)) expect(reference).toContain(`id="${code}"`)
   })
 
-  test('the description is packed and known by its version', async () => {
+  test('the OpenAPI document is compressed and has an ETag', async () => {
     const [first, second] = [await inject('GET /openapi.json'), await inject('GET /openapi.json')]
     expect([first.statusCode, second.rawPayload.equals(first.rawPayload)]).toEqual([200, true])
     const { etag } = first.headers

@@ -5,41 +5,41 @@ import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import { createTestApp } from './test-app.ts'
 
-const about = { auth: [], tag: 'Operations', summary: 'Of the test' }
+const common = { auth: [], tag: 'Operations', summary: 'Test' }
 
-function refuseClosed({ params }: { params: { shop: string } }): void {
+function checkOpen({ params }: { params: { shop: string } }): void {
   if (params.shop === 'closed') throw new ApiError('request.not_found')
 }
 
 async function start() {
   const app = await createTestApp()
   endpoint(app, {
-    ...about,
+    ...common,
     route: 'POST /shops/:shop/orders',
     operationId: 'order',
     params: z.object({ shop: z.string() }),
     body: z.strictObject({ count: z.int() }),
     parameterSet: 'order_create',
-    answers: { 201: single(z.object({})) },
+    responses: { 201: single(z.object({})) },
     errors: [404],
-    before: refuseClosed,
+    beforeValidation: checkOpen,
     run: () => ({ data: {} }),
   })
   endpoint(app, {
-    ...about,
+    ...common,
     route: 'DELETE /shops/:shop',
     operationId: 'close',
     params: z.object({ shop: z.string() }),
-    noBody: 'api_key_revoke',
-    before: refuseClosed,
-    answers: { 200: single(z.object({})) },
-    run: (_request, { reply, answer }) => reply.code(202).send(answer({ data: 'closed' })),
+    rejectBodyAs: 'api_key_revoke',
+    beforeValidation: checkOpen,
+    responses: { 200: single(z.object({})) },
+    run: (_request, { reply, toResponse }) => reply.code(202).send(toResponse({ data: 'closed' })),
   })
   await app.ready()
   return app
 }
 
-test('what is asked before comes first, and what does not fit names its parameter set', async () => {
+test('runs beforeValidation first, and names the parameter set of an invalid body', async () => {
   const app = await start()
   const payload = { count: 'two' }
   const closed = await app.inject({ method: 'POST', url: '/shops/closed/orders', payload })
@@ -49,7 +49,7 @@ test('what is asked before comes first, and what does not fit names its paramete
   expect(refused.json().error).toMatchObject({ status: 422, details })
 })
 
-test('a body is refused where there is none, and a reply that was sent stays as it is', async () => {
+test('rejects a body on a route without one, and keeps a reply that run has sent', async () => {
   const app = await start()
   const payload = { force: true }
   const refused = await app.inject({ method: 'DELETE', url: '/shops/a', payload })

@@ -10,23 +10,23 @@ const app = await createTestApp({ trustedProxies })
 app.get('/ip', ({ ip, ips }) => ({ ip, hops: ips?.length }))
 afterAll(() => app.close())
 
-const ask = async (forwardedFor: string) => {
+const get = async (forwardedFor: string) => {
   const response = await app.inject({ url: '/ip', headers: { 'x-forwarded-for': forwardedFor } })
   return response.json()
 }
 
-test('the client of a chain of proxies is found, and what it says itself is not believed', async () => {
+test('finds the client behind a chain of proxies, and ignores entries that the client made up', async () => {
   const proxies = Array.from({ length: 14 }, (_, i) => `10.0.0.${i}`)
   const chain = ['198.51.100.1', '203.0.113.9', '', ...proxies].join(', ')
-  expect(await ask(chain)).toMatchObject({ ip: '203.0.113.9' })
+  expect(await get(chain)).toMatchObject({ ip: '203.0.113.9' })
   const headers = { 'x-forwarded-for': '203.0.113.9' }
   const strange = await app.inject({ url: '/ip', headers, remoteAddress: '192.0.2.1' })
   expect(strange.json()).toMatchObject({ ip: '192.0.2.1' })
 })
 
-test('of a longer chain the last 16 entries are read', async () => {
+test('reads the last 16 entries of a longer chain', async () => {
   const proxies = Array.from({ length: 40 }, (_, i) => `10.0.0.${i}`)
-  expect(await ask(['203.0.113.9', ...proxies].join(', '))).toEqual({ ip: '10.0.0.24', hops: 17 })
+  expect(await get(['203.0.113.9', ...proxies].join(', '))).toEqual({ ip: '10.0.0.24', hops: 17 })
 })
 
 test.each([
@@ -38,9 +38,9 @@ test.each([
   ['[fe80::1%eth0]:1', 'fe80::1'],
   ['::ffff:203.0.113.9', '203.0.113.9'],
   ['[::ffff:cb00:7109]:80', '203.0.113.9'],
-])('an entry %s is the client %s', async (entry, ip) => {
-  expect(await ask(entry)).toMatchObject({ ip })
-  expect(await ask(`${entry}, 10.0.0.1:80, ::ffff:10.0.0.2, [2001:db8:1::9]:8080`)).toMatchObject({
+])('the entry %s is the client %s', async (entry, ip) => {
+  expect(await get(entry)).toMatchObject({ ip })
+  expect(await get(`${entry}, 10.0.0.1:80, ::ffff:10.0.0.2, [2001:db8:1::9]:8080`)).toMatchObject({
     ip,
   })
 })
@@ -55,8 +55,8 @@ test.each([
   '[203.0.113.9',
   '2001:db8::1]:80',
   '1.2.3.4:999999',
-])('behind an entry %j nothing is believed', async (entry) => {
-  expect(await ask(`203.0.113.9, ${entry}, 10.0.0.7`)).toMatchObject({ ip: '10.0.0.7' })
+])('ignores entries to the left of %j', async (entry) => {
+  expect(await get(`203.0.113.9, ${entry}, 10.0.0.7`)).toMatchObject({ ip: '10.0.0.7' })
 })
 
 test.each([
@@ -67,7 +67,7 @@ test.each([
   ['2000::/3', '203.0.113.1', false],
   ['2000::/3', '::ffff:203.0.113.1', false],
   ['::/1', '10.0.0.1', false],
-])('the network %s of proxies has %s: %j', async (network, proxy, isTrusted) => {
+])('trusting %s, trusts %s: %j', async (network, proxy, isTrusted) => {
   const own = await createTestApp({ trustedProxies: ['127.0.0.1', network] })
   own.get('/ip', ({ ip }) => ({ ip }))
   const headers = { 'x-forwarded-for': `198.51.100.7, ${proxy}` }
@@ -77,10 +77,10 @@ test.each([
 })
 
 test.each(['::1,', '10.0.0.1,', '127.0.0.1,', ','])(
-  '15 KB of "%s" costs less than 30 honest headers',
+  '15 KB of "%s" cost less than 30 usual headers',
   async (entry) => {
-    const honest = await cpuTimeOf(() => ask('203.0.113.9, 10.0.0.1'))
-    const hostile = await cpuTimeOf(() => ask(`${entry.repeat(15_000 / entry.length)}::1`))
-    expect(hostile / honest).toBeLessThan(30)
+    const usual = await cpuTimeOf(() => get('203.0.113.9, 10.0.0.1'))
+    const hostile = await cpuTimeOf(() => get(`${entry.repeat(15_000 / entry.length)}::1`))
+    expect(hostile / usual).toBeLessThan(30)
   },
 )

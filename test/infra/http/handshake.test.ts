@@ -12,21 +12,21 @@ const app = await createTestApp({
 app.get('/handshake', ({ handshake }) => handshake)
 afterAll(() => app.close())
 
-async function seen(headers: Record<string, string>, remoteAddress = '10.0.0.7') {
+async function read(headers: Record<string, string>, remoteAddress = '10.0.0.7') {
   return (await app.inject({ url: '/handshake', headers, remoteAddress })).json()
 }
 const forwarded = { 'x-forwarded-for': '203.0.113.9' }
 
-test('what an edge says of a handshake counts from a trusted proxy that forwards a client', async () => {
-  expect(await seen({ ...forwarded, 'x-ja4': ja4, 'x-http2': http2 })).toEqual({ ja4, http2 })
+test('reads fingerprints from a trusted proxy that forwards a client address', async () => {
+  expect(await read({ ...forwarded, 'x-ja4': ja4, 'x-http2': http2 })).toEqual({ ja4, http2 })
 })
 
 test.each([
-  ['from anybody else', forwarded, '203.0.113.8'],
-  ['from a proxy that is the client itself', {}, '10.0.0.7'],
-  ['from a proxy that names no address', { 'x-forwarded-for': 'unknown' }, '10.0.0.7'],
-])('what an edge says of a handshake does not count %s', async (_, headers, from) => {
-  expect(await seen({ ...headers, 'x-ja4': ja4, 'x-http2': http2 }, from)).toEqual(nothing)
+  ['any other address', forwarded, '203.0.113.8'],
+  ['a proxy that is the client itself', {}, '10.0.0.7'],
+  ['a proxy that forwards no address', { 'x-forwarded-for': 'unknown' }, '10.0.0.7'],
+])('ignores fingerprints from %s', async (_, headers, from) => {
+  expect(await read({ ...headers, 'x-ja4': ja4, 'x-http2': http2 }, from)).toEqual(nothing)
 })
 
 test.each([
@@ -36,13 +36,13 @@ test.each([
   [ja4.toUpperCase(), http2.toUpperCase()],
   ['<script>', '1:65536;2:0;4:6291456|x|0|m'],
   [`${ja4}0`, `${'1:1;'.repeat(400)}1:1|1|0|m`],
-])('what an edge says of a handshake does not count in the form %s', async (badJa4, badHttp2) => {
-  expect(await seen({ ...forwarded, 'x-ja4': badJa4, 'x-http2': badHttp2 })).toEqual(nothing)
+])('ignores the malformed fingerprint %s', async (badJa4, badHttp2) => {
+  expect(await read({ ...forwarded, 'x-ja4': badJa4, 'x-http2': badHttp2 })).toEqual(nothing)
 })
 
-test('what an edge says of a handshake has further forms that count', async () => {
+test('reads fingerprints of QUIC and Firefox', async () => {
   const quic = 'q13i0312h3_55b375c5d22e_06cda9e17597'
-  expect(await seen({ ...forwarded, 'x-ja4': quic })).toMatchObject({ ja4: quic })
+  expect(await read({ ...forwarded, 'x-ja4': quic })).toMatchObject({ ja4: quic })
   const firefox = '1:65536,4:131072,5:16384|12517377|3:0:0:201,5:0:0:101|m,p,a,s'
-  expect(await seen({ ...forwarded, 'x-http2': firefox })).toMatchObject({ http2: firefox })
+  expect(await read({ ...forwarded, 'x-http2': firefox })).toMatchObject({ http2: firefox })
 })

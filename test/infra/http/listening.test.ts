@@ -8,8 +8,8 @@ import { listenShared, reservePort } from '../../../infra/http/listening.ts'
 const host = '127.0.0.1'
 const refuse: RequestListener = (_, response) => void response.writeHead(503).end()
 
-/** A port that was held, and who has taken it since; another test may be faster. */
-async function takenPort() {
+/** Reserves and releases a port, and takes it with another server. Retries if another test took the port. */
+async function takePort() {
   for (;;) {
     const held = await reservePort({ port: 0, host }, refuse)
     expect((await fetch(`http://${host}:${held.port}/`)).status).toBe(503)
@@ -23,8 +23,8 @@ async function takenPort() {
   }
 }
 
-test('whoever takes the held port for a moment only delays listening', async () => {
-  const { held, intruder } = await takenPort()
+test('listening waits for a server that takes the port for a moment', async () => {
+  const { held, intruder } = await takePort()
 
   const app = fastify()
   app.get('/', async () => 'ours')
@@ -36,7 +36,7 @@ test('whoever takes the held port for a moment only delays listening', async () 
   await app.close()
 })
 
-test('a port that another server keeps is refused with a message for the operator', async () => {
+test('a port in use is rejected with a message for the operator', async () => {
   const held = await reservePort({ port: 0, host }, refuse)
   await expect(reservePort({ port: held.port, host }, refuse)).rejects.toThrow(
     `Port ${held.port} on ${host} is in use`,
@@ -44,21 +44,21 @@ test('a port that another server keeps is refused with a message for the operato
   await held.release()
 })
 
-test('a request on any of the sockets is answered before the server has closed', async () => {
+test('closing waits for the requests on all sockets', async () => {
   const held = await reservePort({ port: 0, host }, refuse)
   await held.release()
   const app = fastify({ return503OnClosing: false })
   const begun = Promise.withResolvers<void>()
-  const answer = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
   let waiting = 0
   app.get('/', async () => {
     waiting += 1
     if (waiting === 64) begun.resolve()
-    await answer.promise
+    await gate.promise
     return 'ours'
   })
   await listenShared(app, { port: held.port, host })
-  const asked = Array.from({ length: 64 }, async () =>
+  const responses = Array.from({ length: 64 }, async () =>
     (await fetch(`http://${host}:${held.port}/`, { headers: { connection: 'close' } })).text(),
   )
   await begun.promise
@@ -68,7 +68,7 @@ test('a request on any of the sockets is answered before the server has closed',
   })
   await expect.poll(() => app.server.listening).toBe(false)
   expect(isClosed).toBe(false)
-  answer.resolve()
-  expect(await Promise.all(asked)).toEqual(asked.map(() => 'ours'))
+  gate.resolve()
+  expect(await Promise.all(responses)).toEqual(responses.map(() => 'ours'))
   await closed
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { metricsRoutes } from '../../../infra/http/metrics.ts'
 import { createTestApp } from './test-app.ts'
 
-test('metrics count requests by route pattern and show the lag of projections', async () => {
+test('metrics count requests by route pattern and show projection lag', async () => {
   const app = await createTestApp()
   const labels = { projection: 'sessions', topic: 'tidegate.sessions.v1', partition: 3 }
   const counters = metricsRoutes(app, { projectionLags: async () => [{ labels, value: 17 }] })
@@ -30,7 +30,7 @@ test('metrics count requests by route pattern and show the lag of projections', 
   expect(body).toContain('process_cpu_seconds_total')
 })
 
-test('they are made once for all who ask within a second', async () => {
+test('metrics are computed once for all scrapes within a second', async () => {
   const app = await createTestApp()
   let reads = 0
   const projectionLags = async () => {
@@ -38,15 +38,15 @@ test('they are made once for all who ask within a second', async () => {
     return []
   }
   metricsRoutes(app, { projectionLags })
-  const answers = await Promise.all(Array.from({ length: 20 }, () => app.inject('/metrics')))
-  expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
+  const responses = await Promise.all(Array.from({ length: 20 }, () => app.inject('/metrics')))
+  expect(new Set(responses.map(({ body }) => body)).size).toBe(1)
   expect(reads).toBe(1)
 })
 
-test('on a port of their own they are not on that of the interface', async () => {
-  const [app, on] = [await createTestApp(), fastify()]
-  metricsRoutes(app, { projectionLags: async () => [], on })
+test('metrics on a separate port are not on the port of the API', async () => {
+  const [app, metricsApp] = [await createTestApp(), fastify()]
+  metricsRoutes(app, { projectionLags: async () => [], metricsApp })
   expect((await app.inject('/metrics')).json().error.code).toBe('request.not_found')
-  expect((await on.inject('/metrics')).body).toContain('process_cpu_seconds_total')
+  expect((await metricsApp.inject('/metrics')).body).toContain('process_cpu_seconds_total')
   expect(app.swagger().paths).not.toHaveProperty('/metrics')
 })

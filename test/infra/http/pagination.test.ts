@@ -18,14 +18,14 @@ const query = {
 const position = { value: 1_760_000_000_000, id: 'sid_1' }
 
 describe('cursors', () => {
-  test('come back as what they were made of, whatever the order of the filters', () => {
+  test('decode to their position, in any order of the filters', () => {
     const cursor = cursors.encode(position, query)
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/)
     const reordered = Object.fromEntries(Object.entries(query).reverse())
     expect(cursors.decode(cursor, reordered)).toEqual(position)
   })
 
-  test('belong to one organization, environment, list, filter and sort', () => {
+  test('are valid only for their organization, environment, list, filters and sort', () => {
     const cursor = cursors.encode(position, query)
     const others = [
       { ...query, organizationId: 'org_2' },
@@ -38,13 +38,13 @@ describe('cursors', () => {
     for (const other of others) expect(() => cursors.decode(cursor, other)).toThrow(ApiError)
   })
 
-  test('outlive a rotation of the master key', () => {
+  test('survive a master key rotation', () => {
     const rotated = createCursors({ keyring: createKeyring(`${newer},${older}`) })
     expect(rotated.decode(cursors.encode(position, query), query)).toEqual(position)
     expect(() => cursors.decode(rotated.encode(position, query), query)).toThrow(ApiError)
   })
 
-  test('cannot be changed or made up', () => {
+  test('cannot be modified or forged', () => {
     const cursor = cursors.encode(position, query)
     for (let at = 0; at < cursor.length; at++) {
       const changed = `${cursor.slice(0, at)}${cursor[at] === 'A' ? 'B' : 'A'}${cursor.slice(at + 1)}`
@@ -57,24 +57,21 @@ describe('cursors', () => {
     )
   })
 
-  test('are refused with padding, spaces or anything after them', () => {
+  test('are rejected with padding, spaces or trailing characters', () => {
     const cursor = cursors.encode(position, query)
     for (const text of [`${cursor}=`, `${cursor} `, ` ${cursor}`, `${cursor}A`, `${cursor}.`])
       expect(() => cursors.decode(text, query)).toThrow(ApiError)
   })
 })
 
-test.each([undefined, ''])(
-  'the cursor %j is none: the list begins at its start',
-  async (cursor) => {
-    const page = await loadPage({
-      limit: 1,
-      cursor,
-      query,
-      cursors,
-      load: async (after) => ({ rows: [after], hasMore: false }),
-      positionOf: () => position,
-    })
-    expect(page).toEqual({ rows: [undefined], pagination: { limit: 1, has_more: false } })
-  },
-)
+test.each([undefined, ''])('the cursor %j returns the first page', async (cursor) => {
+  const page = await loadPage({
+    limit: 1,
+    cursor,
+    query,
+    cursors,
+    load: async (after) => ({ rows: [after], hasMore: false }),
+    positionOf: () => position,
+  })
+  expect(page).toEqual({ rows: [undefined], pagination: { limit: 1, has_more: false } })
+})

@@ -26,9 +26,9 @@ const { pool, drop } = await createTestDatabase()
 const keyring = createKeyring(masterKey())
 const clock = { now: 1_760_000_000_000 }
 const orders = new Map<string, { id: string; secret: string; at: number }>()
-/** A shop whose orders are commands: it knows its own orders again by their id, as every decider does. */
+/** A shop whose orders are commands. Like a decider, it recognizes a repeated order by its id. */
 const shop = { runs: 0, running: 0, mostAtOnce: 0, work: order, clock, orders }
-/** The key of the test. */
+/** Idempotency-Key of the current test. */
 let key = ''
 beforeEach(() => {
   key = freshKey()
@@ -37,13 +37,13 @@ beforeEach(() => {
 })
 
 const apps: FastifyInstance[] = []
-const app = await open()
+const app = await startProcess()
 afterAll(async () => {
-  await Promise.all(apps.map((one) => one.close()))
+  await Promise.all(apps.map((app) => app.close()))
   await drop()
 })
 
-/** The effect that happens once however often the command runs. */
+/** The command's effect, which happens once however often the command runs. */
 async function order({ random, now }: Command): Promise<CommandResponse> {
   const id = timeOrderedId('key', now, random)
   const secret = random(20).toString('hex')
@@ -61,8 +61,8 @@ async function counted(command: Command): Promise<CommandResponse> {
   }
 }
 
-/** A server process; all share the database. */
-async function open(options: { keyring?: Keyring; pool?: pg.Pool } = {}) {
+/** Starts a server process. All processes share the database. */
+async function startProcess(options: { keyring?: Keyring; pool?: pg.Pool } = {}) {
   const common = { logger: silent, random: randomBytes, clock: () => clock.now }
   const idempotency = createIdempotency({ pool, keyring, ...common, ...options })
   const app = await createTestApp()
@@ -100,7 +100,7 @@ interface Post {
   method?: 'POST' | 'PUT'
 }
 
-/** Orders; the body null is none. */
+/** Sends an order; `body: null` sends none. */
 async function post({ key, body = { name: 'a' }, ...rest }: Post = {}, on = app) {
   const { path: url = '/orders', tenant = '1/live', method = 'POST' } = rest
   const idempotencyKey = key !== undefined && { 'idempotency-key': key }
@@ -117,23 +117,23 @@ async function post({ key, body = { name: 'a' }, ...rest }: Post = {}, on = app)
 
 const never = () => new Promise<never>(() => {})
 
-/** Runs the order, and is then gone or fails: its effect has happened. */
+/** Runs the order, then hangs like a dead process or fails. The effect has happened. */
 const orderThen = (end: () => Promise<never>) => async (command: Command) => {
   await order(command)
   return end()
 }
-const dies = orderThen(never)
+const hangs = orderThen(never)
 const fails = (error: Error) => orderThen(() => Promise.reject(error))
-const refuses = (error: Error) => () => Promise.reject(error)
+const rejects = (error: Error) => () => Promise.reject(error)
 
-test('without the header every request is a command of its own, made now', async () => {
-  const [one, two] = [await post(), await post()]
-  expect(one).toMatchObject({ status: 201, replayed: false, json: { at: shop.clock.now } })
-  expect(two.json.id).not.toBe(one.json.id)
+test('without the header, every request is a separate command', async () => {
+  const [first, second] = [await post(), await post()]
+  expect(first).toMatchObject({ status: 201, replayed: false, json: { at: shop.clock.now } })
+  expect(second.json.id).not.toBe(first.json.id)
   expect(shop.orders.size).toBe(2)
 })
 
-test('a repetition gets the same answer, byte for byte, and nothing runs', async () => {
+test('a repeat gets the same response, byte for byte, without running the command', async () => {
   const first = await post({ key })
   shop.clock.now += day - 1
   const again = await post({ key })
@@ -148,7 +148,7 @@ test('a repetition gets the same answer, byte for byte, and nothing runs', async
   expect([shop.runs, shop.orders.size]).toEqual([1, 1])
 })
 
-test('24 hours later the key is free again', async () => {
+test('a key can be reused after 24 hours', async () => {
   const first = await post({ key })
   shop.clock.now += day
   const later = await post({ key, body: { name: 'b' } })
@@ -158,19 +158,19 @@ test('24 hours later the key is free again', async () => {
 
 const described = { body: {}, path: '/described' }
 const body = { a: 1, b: { c: [1, 2], d: null } }
-test.each<['the same' | 'another', string, Post, Post]>([
+test.each<['the same' | 'a different', string, Post, Post]>([
   ['the same', 'the order of fields', { body }, { body: { b: { d: null, c: [1, 2] }, a: 1 } }],
   ['the same', 'the query', { body }, { body, path: '/orders?x=1' }],
-  ['another', 'an element', { body }, { body: { ...body, b: { c: [2, 1], d: null } } }],
-  ['another', 'a field less', { body }, { body: { a: 1 } }],
-  ['another', 'the path', { body }, { body, path: '/orders/1' }],
-  ['another', 'the method', { body }, { body, method: 'PUT' }],
+  ['a different', 'an element', { body }, { body: { ...body, b: { c: [2, 1], d: null } } }],
+  ['a different', 'a missing field', { body }, { body: { a: 1 } }],
+  ['a different', 'the path', { body }, { body, path: '/orders/1' }],
+  ['a different', 'the method', { body }, { body, method: 'PUT' }],
   ['the same', '{} where no body is taken', { body: null }, { body: {} }],
   ['the same', 'no body for {}', { body: {} }, { body: null }],
-  ['another', '[] for no body', { body: null }, { body: [] }],
-  ['another', 'a body for none', { body: null }, { body: { a: 1 } }],
+  ['a different', '[] for no body', { body: null }, { body: [] }],
+  ['a different', 'a body for none', { body: null }, { body: { a: 1 } }],
   ['the same', '{} where a body is taken', described, described],
-  ['another', 'a field for {} there', described, { ...described, body: { a: 1 } }],
+  ['a different', 'a field instead of {} there', described, { ...described, body: { a: 1 } }],
 ])('%s request: %s', async (expected, _what, first, second) => {
   await post({ key, ...first })
   const again = await post({ key, ...second })
@@ -183,15 +183,15 @@ test.each<['the same' | 'another', string, Post, Post]>([
   expect(again.text).not.toContain(key)
 })
 
-test('another organization or environment, or a scope of the route, has keys of its own', async () => {
-  const answers = [
+test('keys are separate for each organization, environment and scope of a route', async () => {
+  const responses = [
     await post({ key }),
     await post({ key, tenant: '2/live' }),
     await post({ key, tenant: '1/test' }),
     await post({ key, path: '/public' }),
   ]
-  expect(answers).toMatchObject(Array(4).fill({ status: 201, replayed: false }))
-  expect(new Set(answers.map(({ json }) => json.id)).size).toBe(4)
+  expect(responses).toMatchObject(Array(4).fill({ status: 201, replayed: false }))
+  expect(new Set(responses.map(({ json }) => json.id)).size).toBe(4)
   expect(shop.runs).toBe(4)
   expect((await post({ key, path: '/public', tenant: '3/live' })).replayed).toBe(true)
 })
@@ -200,7 +200,7 @@ test.each([
   ['1 character', 'x', 201],
   ['255 characters of all kinds', `${' !~az'.repeat(51).slice(1, 254)}z`.padStart(255, '!'), 201],
   ['256 characters', 'x'.repeat(256), 422],
-  ['nothing', '', 422],
+  ['an empty text', '', 422],
   ['beyond ASCII', 'caf\u00e9', 422],
   ['a control character', 'a\tb', 422],
 ])('%s as key: %#', async (_, key, expected) => {
@@ -210,24 +210,24 @@ test.each([
     expect(json.error.details.fields).toMatchObject([{ name: 'Idempotency-Key', issue: 'invalid' }])
 })
 
-interface Answered {
+interface OrderResponse {
   status: number
   replayed: boolean
   text: string
 }
 
-/** Expects that a single request made the order, and the others were shown it or told to come again. */
-function expectOneOrConflict(answers: Answered[]): void {
-  const created = answers.filter(({ status }) => status === 201)
-  const refused = answers.filter(({ status }) => status === 409)
-  expect(created.length + refused.length).toBe(answers.length)
+/** Expects that one request created the order, and that all others got its response or 409. */
+function expectOneOrder(responses: OrderResponse[]): void {
+  const created = responses.filter(({ status }) => status === 201)
+  const conflicts = responses.filter(({ status }) => status === 409)
+  expect(created.length + conflicts.length).toBe(responses.length)
   expect(created.filter(({ replayed }) => !replayed)).toHaveLength(1)
   expect(new Set(created.map(({ text }) => text)).size).toBe(1)
 }
 
-describe('at the same time', () => {
-  test('the request that comes while the first runs is 409 and may come again after a second', async () => {
-    const { promise: gate, resolve: goOn } = Promise.withResolvers<void>()
+describe('concurrent requests', () => {
+  test('get 409 with Retry-After while the first one runs', async () => {
+    const { promise: gate, resolve: proceed } = Promise.withResolvers<void>()
     const { promise: runs, resolve: isRunning } = Promise.withResolvers<void>()
     shop.work = async (command) => {
       isRunning()
@@ -240,37 +240,35 @@ describe('at the same time', () => {
     const details = { header_name: 'Idempotency-Key', next_action: 'retry' }
     const error = { code: 'request.conflict', retryable: true, details }
     expect(second).toMatchObject({ status: 409, headers: { 'retry-after': '1' }, json: { error } })
-    goOn()
-    const answer = await first
-    expect((await post({ key })).text).toBe(answer.text)
+    proceed()
+    const response = await first
+    expect((await post({ key })).text).toBe(response.text)
   })
 
-  test('64 equal requests to two processes have one effect, and every answer is that one or 409', async () => {
-    const other = await open()
+  test('have one effect: of 64 to two processes, all get its response or 409', async () => {
+    const other = await startProcess()
     const race = Array.from({ length: 64 }, (_, i) => post({ key }, i % 2 ? other : undefined))
-    const answers = await Promise.all(race)
-    expectOneOrConflict(answers)
+    expectOneOrder(await Promise.all(race))
     expect([shop.runs, shop.mostAtOnce, shop.orders.size]).toEqual([1, 1, 1])
   })
 
-  test('64 requests for a command whose process died: one goes on with it', async () => {
+  test('for a command whose process died: one of 64 resumes it', async () => {
     shop.work = never
     void post({ key })
     await expect.poll(() => shop.runs).toBe(1)
     shop.work = order
     Object.assign(shop, { runs: 0, running: 0, mostAtOnce: 0 })
     shop.clock.now += leaseMs
-    const answers = await Promise.all(Array.from({ length: 64 }, () => post({ key })))
-    expectOneOrConflict(answers)
+    expectOneOrder(await Promise.all(Array.from({ length: 64 }, () => post({ key }))))
     expect([shop.runs, shop.mostAtOnce, shop.orders.size]).toEqual([1, 1, 1])
   })
 })
 
 describe('after a failure', () => {
   test.each<[string, () => Promise<CommandResponse>, number]>([
-    ['that is thrown', refuses(invalidField({ name: 'name', issue: 'invalid' })), 422],
-    ['that is an answer', async () => ({ status: 404, body: {} }), 404],
-  ])('a refusal %s is not stored: the key takes a corrected request', async (_, work, status) => {
+    ['a thrown error', rejects(invalidField({ name: 'name', issue: 'invalid' })), 422],
+    ['a returned 404', async () => ({ status: 404, body: {} }), 404],
+  ])('%s is not stored, so the key works for a corrected request', async (_, work, status) => {
     shop.work = work
     expect((await post({ key, body: { name: '' } })).status).toBe(status)
     shop.work = order
@@ -280,24 +278,21 @@ describe('after a failure', () => {
 
   test.each([
     ['503', unavailable(new Error('no log'))],
-    ['500', new Error('a defect')],
-  ])(
-    'a %s whose effect has happened: the repetition is the same command, at once',
-    async (_, failure) => {
-      shop.work = fails(failure)
-      expect((await post({ key })).status).toBeGreaterThanOrEqual(500)
-      expect(shop.orders.size).toBe(1)
-      shop.work = order
-      shop.clock.now += 10_000
-      const again = await post({ key })
-      const { id, secret, at } = again.json
-      expect(again).toMatchObject({ status: 201, replayed: false })
-      expect([...shop.orders.values()]).toEqual([{ id, secret, at }])
-    },
-  )
+    ['500', new Error('a bug')],
+  ])('a repeat after a %s whose effect has happened is the same command', async (_, failure) => {
+    shop.work = fails(failure)
+    expect((await post({ key })).status).toBeGreaterThanOrEqual(500)
+    expect(shop.orders.size).toBe(1)
+    shop.work = order
+    shop.clock.now += 10_000
+    const again = await post({ key })
+    const { id, secret, at } = again.json
+    expect(again).toMatchObject({ status: 201, replayed: false })
+    expect([...shop.orders.values()]).toEqual([{ id, secret, at }])
+  })
 
-  test('a process that died after its effect blocks for the time of its lock only, and its command is not done again', async () => {
-    shop.work = dies
+  test('a process that died after its effect blocks repeats only until its lease expires, and the effect happens once', async () => {
+    shop.work = hangs
     void post({ key })
     await expect.poll(() => shop.orders.size).toBe(1)
     shop.work = order
@@ -310,8 +305,8 @@ describe('after a failure', () => {
     expect((await post({ key })).text).toBe(again.text)
   })
 
-  test('a command that is taken over at the end of its 24 hours keeps its key until that has ended', async () => {
-    shop.work = refuses(unavailable(new Error('no log')))
+  test('a command that is resumed at the end of its 24 hours keeps its key until the lease expires', async () => {
+    shop.work = rejects(unavailable(new Error('no log')))
     await post({ key })
     shop.clock.now += day - 1
     shop.work = never
@@ -325,10 +320,10 @@ describe('after a failure', () => {
     expect((await post({ key, body: { other: 1 } })).status).toBe(201)
   })
 
-  test('a refusal after an attempt of unknown outcome does not make the next attempt another command', async () => {
-    shop.work = fails(unavailable(new Error('no answer from the log')))
+  test('a rejected attempt after one of unknown outcome does not make the next one a new command', async () => {
+    shop.work = fails(unavailable(new Error('the log timed out')))
     await post({ key })
-    shop.work = refuses(new ApiError('request.conflict'))
+    shop.work = rejects(new ApiError('request.conflict'))
     expect((await post({ key })).status).toBe(409)
     shop.work = order
     const third = await post({ key })
@@ -336,8 +331,8 @@ describe('after a failure', () => {
     expect(shop.orders.has(third.json.id)).toBe(true)
   })
 
-  test('the one who was overtaken while it ran answers what the overtaker stored', async () => {
-    const { promise: gate, resolve: goOn } = Promise.withResolvers<void>()
+  test('a slow attempt that was taken over returns the response that the faster one stored', async () => {
+    const { promise: gate, resolve: proceed } = Promise.withResolvers<void>()
     shop.work = async (command) => {
       await gate
       const { status, body } = await order(command)
@@ -348,16 +343,16 @@ describe('after a failure', () => {
     shop.work = order
     shop.clock.now += leaseMs
     const quick = await post({ key })
-    goOn()
+    proceed()
     expect((await slow).text).toBe(quick.text)
     expect(shop.orders.size).toBe(1)
   })
 
-  test('when the answer cannot be stored the caller has it all the same, and a repetition finds the effect', async () => {
+  test('the caller gets a response that cannot be stored, and a repeat finds the effect', async () => {
     shop.work = async (command) => {
-      const answer = await order(command)
+      const response = await order(command)
       await pool.query('alter table tidegate.idempotency_keys rename to gone')
-      return answer
+      return response
     }
     const first = await post({ key }).finally(() =>
       pool.query('alter table tidegate.gone rename to idempotency_keys'),
@@ -370,20 +365,20 @@ describe('after a failure', () => {
   })
 })
 
-test('without the database nothing runs, and the caller is told to come again', async () => {
+test('without the database, nothing runs and the caller gets 503 with Retry-After', async () => {
   const nowhere = createPool({ url: 'postgres://nobody@127.0.0.1:1/nothing' })
-  const cutOff = await open({ pool: nowhere })
-  const { status, headers } = await post({ key: freshKey() }, cutOff)
+  const disconnected = await startProcess({ pool: nowhere })
+  const { status, headers } = await post({ key: freshKey() }, disconnected)
   expect([status, headers['retry-after'], shop.runs]).toEqual([503, '1', 0])
   await nowhere.end()
 })
 
-describe('rotation of the master key', () => {
+describe('a master key rotation', () => {
   const [older, newer] = [masterKey(), masterKey()]
-  const opened = (...keys: string[]) => open({ keyring: createKeyring(keys.join(',')) })
+  const startWith = (...keys: string[]) => startProcess({ keyring: createKeyring(keys.join(',')) })
 
-  test('an answer and a half-done command outlive it', async () => {
-    const [before, after] = [await opened(older), await opened(newer, older)]
+  test('keeps stored responses and unfinished commands', async () => {
+    const [before, after] = [await startWith(older), await startWith(newer, older)]
     const [done, failed] = [freshKey(), freshKey()]
     const first = await post({ key: done }, before)
     shop.work = fails(unavailable(new Error('no log')))
@@ -395,23 +390,23 @@ describe('rotation of the master key', () => {
     expect((await post({ key: done, body: { other: 1 } }, after)).status).toBe(422)
   })
 
-  test('where its master key is not known a command waits: it is not done once more', async () => {
-    await post({ key }, await opened(older))
-    const { status, headers } = await post({ key }, await opened(newer))
+  test('does not run a command again where its master key is unknown', async () => {
+    await post({ key }, await startWith(older))
+    const { status, headers } = await post({ key }, await startWith(newer))
     expect([status, headers['retry-after'], shop.runs]).toEqual([503, '1', 1])
   })
 
-  test('while processes differ in which key is current there is still one command', async () => {
-    const [prepared, after] = [await opened(older, newer), await opened(newer, older)]
-    const answers = await Promise.all(
+  test('keeps one command while processes differ in their current key', async () => {
+    const [prepared, after] = [await startWith(older, newer), await startWith(newer, older)]
+    const responses = await Promise.all(
       Array.from({ length: 16 }, (_, i) => post({ key }, i % 2 ? prepared : after)),
     )
-    expectOneOrConflict(answers)
+    expectOneOrder(responses)
     expect([shop.runs, shop.orders.size]).toEqual([1, 1])
   })
 })
 
-test('the table shows neither the key, nor the request, nor the answer', async () => {
+test('the table reveals neither the key, the request nor the response', async () => {
   const key = `a very recognisable key ${counter++}`
   const { json } = await post({ key, body: { name: 'a very recognisable name' } })
   const { rows } = await pool.query<{ row: string; answer: Buffer | null }>(
@@ -427,7 +422,7 @@ test('the table shows neither the key, nor the request, nor the answer', async (
   }
 })
 
-test('the table loses what has expired, and nothing else', async () => {
+test('purges only expired rows', async () => {
   await pool.query('truncate tidegate.idempotency_keys')
   const old = freshKey()
   await post({ key: old })

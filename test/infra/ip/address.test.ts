@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isPublicAddressInFull, networkPrefix, plainAddress } from '../../../infra/ip/network.ts'
+import { isCanonicalPublicAddress, networkPrefix, plainAddress } from '../../../infra/ip/network.ts'
 
 describe('addresses', () => {
   it.each([
@@ -9,7 +9,7 @@ describe('addresses', () => {
     ['2001:db8::1', '2001:db8::1'],
     ['', ''],
     ['unix', 'unix'],
-  ])('%j is written as %j', (ip, plain) => {
+  ])('plainAddress of %j is %j', (ip, plain) => {
     expect(plainAddress(ip)).toBe(plain)
   })
 
@@ -21,18 +21,18 @@ describe('addresses', () => {
     ['2001:db8:1::', '20010db80001'],
     ['unix', null],
     ['', null],
-  ])('%j is in the network %j', (ip, prefix) => {
+  ])('networkPrefix of %j is %j', (ip, prefix) => {
     expect(networkPrefix(ip)).toBe(prefix)
   })
 
-  // Each range that is special: test/infra/safe-http/addresses.test.ts
+  // test/infra/safe-http/addresses.test.ts covers all special ranges.
   it.each(['8.8.8.8', '2001:4860:4860::8888', '2A00:1450::1', '2620:0:0:0:0:0:0:1'])(
-    '%s is a public address in full',
-    (ip) => expect(isPublicAddressInFull(ip)).toBe(true),
+    '%s is a canonical public address',
+    (ip) => expect(isCanonicalPublicAddress(ip)).toBe(true),
   )
 
   it.each(['', ' 8.8.8.8', '8.8.8', '0x8.8.8.8', '8.8.8.256', 'example.com', '10.0.0.1', '[::8]'])(
-    '%j is not',
-    (ip) => expect(isPublicAddressInFull(ip)).toBe(false),
+    '%j is not a canonical public address',
+    (ip) => expect(isCanonicalPublicAddress(ip)).toBe(false),
   )
 })

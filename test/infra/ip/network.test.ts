@@ -13,7 +13,7 @@ describe('network', () => {
     ['2001:db8::1', 'ipv6'],
     ['', null],
     ['unix', null],
-  ])('of %j without a database is skipped and invents nothing', (ip, version) => {
+  ])('of %j is skipped without a database', (ip, version) => {
     const network = noNetwork.lookup(ip, 0)
     const about = { ip_address: ip || null, ip_version: version }
     const routing = { asn: null, organization: null }
@@ -21,7 +21,7 @@ describe('network', () => {
     expect(Object.values(network.anonymity).some((value) => value === true)).toBe(false)
   })
 
-  it('refuses a database that cannot be read', async () => {
+  it('rejects a database that cannot be read', async () => {
     await expect(openNetwork({ cityPath: '/nonexistent.mmdb' })).rejects.toThrow()
   })
 })
@@ -61,7 +61,7 @@ await writeMmdb(asnPath, 'GeoLite2-ASN', {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 describe('network with databases', () => {
-  it('says what they say', async () => {
+  it('returns their data', async () => {
     const network = (await openNetwork({ cityPath, asnPath })).lookup('8.8.8.8', 1234)
     expect(network).toMatchObject({
       status: 'skipped',
@@ -82,22 +82,22 @@ describe('network with databases', () => {
       'This IP appears associated with a residential proxy.',
     ],
     ['9.9.8.8', [], null],
-  ])('with an anonymous-IP database alone, of %s: %j', async (ip, flags, summary) => {
+  ])('has flags with only an anonymous-IP database, %s: %j', async (ip, flags, summary) => {
     const source = await openNetwork({ anonymousPath })
     const network = source.lookup(ip, 0)
     expect(network).toMatchObject({ status: 'ready', summary, location: null })
     expect(network.evidence.risk_signals).toEqual(flags)
-    const said = Object.entries(network.anonymity).flatMap(([name, is]) =>
+    const trueFlags = Object.entries(network.anonymity).flatMap(([name, is]) =>
       is === true ? [name] : [],
     )
-    expect(said.sort()).toEqual([...flags].sort())
+    expect(trueFlags.sort()).toEqual([...flags].sort())
   })
 
   it.each([
-    ['of the flags', '8.8.8.8', 'This IP belongs to a hosting provider.'],
-    ['of the place', '9.9.9.9', 'This IP is located in Switzerland.'],
-    ['of the operator', '8.8.4.4', 'This IP belongs to Example Networks.'],
-    ['of nothing known', '1.2.3.4', null],
+    ['with the flags', '8.8.8.8', 'This IP belongs to a hosting provider.'],
+    ['with the place', '9.9.9.9', 'This IP is located in Switzerland.'],
+    ['with the operator', '8.8.4.4', 'This IP belongs to Example Networks.'],
+    ['of null', '1.2.3.4', null],
   ])('has a summary %s', async (_, ip, summary) => {
     const source = await openNetwork({ cityPath, asnPath })
     expect(source.lookup(ip, 0)).toMatchObject({ status: 'skipped', summary })
@@ -108,21 +108,18 @@ describe('network with databases', () => {
     ['1.0.0.1', ['location_database', 'routing_database', 'anonymity_database'], 'ready', true],
     ['1.2.3.4', ['location_database', 'routing_database', 'anonymity_database'], 'ready', false],
     ['10.0.0.1', [], 'skipped', false],
-  ] as const)(
-    'of %s with %j is %s: nobody looks for Tor in a list of countries',
-    async (ip, sources, status, tor) => {
-      const paths = { cityPath, asnPath, ...(status === 'ready' && { anonymousPath }) }
-      const network = (await openNetwork(paths)).lookup(ip, 7)
-      expect(network).toMatchObject({
-        sources,
-        status,
-        evaluated_at: sources.length > 0 ? 7 : null,
-      })
-      expect(network.anonymity.tor).toBe(tor)
-    },
-  )
+  ] as const)('of %s with %j is %s', async (ip, sources, status, tor) => {
+    const paths = { cityPath, asnPath, ...(status === 'ready' && { anonymousPath }) }
+    const network = (await openNetwork(paths)).lookup(ip, 7)
+    expect(network).toMatchObject({
+      sources,
+      status,
+      evaluated_at: sources.length > 0 ? 7 : null,
+    })
+    expect(network.anonymity.tor).toBe(tor)
+  })
 
-  it('win over the file of addresses, which says what they are not asked for', async () => {
+  it('prefers databases to the IP data file, which covers the rest', async () => {
     const addresses = await readAddresses()
     const lookup = async (paths: object) =>
       (await openNetwork({ ...paths, addresses: () => addresses })).lookup('8.8.8.8', 0)
@@ -132,35 +129,35 @@ describe('network with databases', () => {
     const portugal = { city: 'Lisbon', country_code: 'PT' }
     expect(await lookup({ cityPath })).toMatchObject({ location: portugal, routing, anonymity })
     expect(await lookup({ asnPath })).toMatchObject({ location, routing: { asn: '64512' } })
-    // The database does not have the address, so it is nothing, whatever the file says.
+    // The database lacks the address, so the flag is false, whatever the file says.
     expect(await lookup({ anonymousPath })).toMatchObject({
       anonymity: { hosting: false },
       sources: ['location_database', 'routing_database', 'anonymity_database', 'address_lists'],
     })
   })
 
-  it('of IPv4 alone leave IPv6 to the file, and relays are the file’s', async () => {
+  it('uses the IP data file for IPv6 if databases have only IPv4, and for relays', async () => {
     const addresses = await readAddresses()
     const paths = { cityPath, asnPath, anonymousPath }
     const network = await openNetwork({ ...paths, addresses: () => addresses })
-    const ofFile = { location: { country_code: 'US' }, anonymity: { hosting: true } }
-    expect(network.lookup('2600:1f18::1', 0)).toMatchObject(ofFile)
+    const fromFile = { location: { country_code: 'US' }, anonymity: { hosting: true } }
+    expect(network.lookup('2600:1f18::1', 0)).toMatchObject(fromFile)
     expect(network.lookup('104.28.32.1', 0).anonymity).toMatchObject({ relay: true, vpn: false })
   })
 
-  it('names the settings that name no database', async () => {
+  it('names the unset database settings', async () => {
     expect(noNetwork.missing).toEqual(['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB'])
     expect((await openNetwork({ asnPath })).missing).toEqual(['CITY_MMDB', 'ANONYMOUS_MMDB'])
     expect((await openNetwork({ cityPath, asnPath, anonymousPath })).missing).toEqual([])
   })
 
-  it('reads an IPv4 address inside an IPv6 one as IPv4', async () => {
+  it('reads an IPv4-mapped IPv6 address as IPv4', async () => {
     const source = await openNetwork({ cityPath, asnPath })
     expect(source.lookup('::ffff:8.8.8.8', 7)).toEqual(source.lookup('8.8.8.8', 7))
     expect(source.lookup('::ffff:10.0.0.1', 7).ip_version).toBe('ipv4')
   })
 
-  it('leaves null what they do not say', async () => {
+  it('returns null for missing data', async () => {
     const network = (await openNetwork({ cityPath, asnPath })).lookup('9.9.9.9', 0)
     expect(network).toMatchObject({
       location: { country_code: 'CH', city: null, latitude: null, postal_code: null },
@@ -170,7 +167,7 @@ describe('network with databases', () => {
   })
 })
 
-describe('databases of other forms', () => {
+describe('databases in other formats', () => {
   async function open(records: MmdbRecords) {
     const cityPath = path.join(folder, `${randomUUID()}.mmdb`)
     await writeMmdb(cityPath, 'country', records)
@@ -178,7 +175,7 @@ describe('databases of other forms', () => {
   }
 
   it.each(['XX', 'ZZ', 'pt', 'A1', 'PRT', '', 7])(
-    'the code %j names no country',
+    '%j is not a country code',
     async (country_code) => {
       const source = await open({ '8.8.8.0/24': { country_code, city: 'Lisbon' } })
       expect(source.lookup('8.8.8.8', 0)).toMatchObject({
@@ -188,7 +185,7 @@ describe('databases of other forms', () => {
     },
   )
 
-  it('flat city records', async () => {
+  it('reads flat city records', async () => {
     const source = await open({
       '8.8.8.0/24': {
         city: 'Lisbon',
@@ -211,7 +208,7 @@ describe('databases of other forms', () => {
     })
   })
 
-  it('members of unexpected types count as absent', async () => {
+  it('ignores members of unexpected types', async () => {
     const source = await open({
       '8.8.8.0/24': { country: 'US', city: 7, location: [1], postal: true },
     })
@@ -220,7 +217,7 @@ describe('databases of other forms', () => {
     expect(new Set(Object.values(location ?? {}))).toEqual(new Set([null]))
   })
 
-  it('IPv4 and IPv6 networks in one file', async () => {
+  it('reads IPv4 and IPv6 networks from one file', async () => {
     const source = await open({
       '8.8.8.0/24': { country_code: 'US' },
       '2a00::/16': { country_code: 'DE' },
@@ -230,7 +227,7 @@ describe('databases of other forms', () => {
     expect(source.lookup('2a01::1', 0).location).toBeNull()
   })
 
-  it('IPv4 networks alone say nothing about IPv6', async () => {
+  it('finds no IPv6 address in a file of IPv4 networks', async () => {
     // 2001:4860:: begins with the bits of 32.1.72.96.
     const source = await open({ '32.1.72.96/32': { country_code: 'US' } })
     expect(source.lookup('32.1.72.96', 0).location?.country_code).toBe('US')

@@ -37,7 +37,7 @@ describe('the operator catalogue', () => {
     }
   })
 
-  it('has no two operators that a database could name alike', () => {
+  it('has no two operators that a database could give the same name', () => {
     for (const operator of operators)
       for (const name of [operator.name, ...namesOf(operator)])
         expect(findOperatorByName(name)).toBe(operator)
@@ -49,23 +49,23 @@ describe('the operator catalogue', () => {
     ['OPENAI_GPTBOT', 'OPENAI'],
     ['NORDVPN', 'NORDVPN'],
     ['APPLE_PRIVATE_RELAY', 'ICLOUD'],
-  ])('%s is %s', (name, tag) => {
+  ])('finds %s as %s', (name, tag) => {
     expect(findOperator(name)?.tag).toBe(tag)
   })
 
   it.each(['', 'BYTEFUL_', 'OPENAI_', 'byteful', ' NORDVPN', 'NORD', 'toString'])(
-    '%j is nobody',
+    'finds no operator %j',
     (name) => expect(findOperator(name)).toBeUndefined(),
   )
 
-  it('knows a provider in the spelling of a database, but not by a part of its name', () => {
+  it('finds an operator by the spelling of a database, but not by a part of its name', () => {
     expect(findOperatorByName('NordVPN')?.tag).toBe('NORDVPN')
     expect(findOperatorByName('nord vpn')?.tag).toBe('NORDVPN')
     expect(findOperatorByName('Nord')).toBeUndefined()
     expect(findOperatorByName('')).toBeUndefined()
   })
 
-  it('knows who runs a network', () => {
+  it('finds the operators of a network', () => {
     expect(operatorsOfNetwork('36183').map(({ tag }) => tag)).toEqual(['ICLOUD'])
     expect(operatorsOfNetwork('714').map(({ tag }) => tag)).toEqual(['APPLEBOT', 'ICLOUD'])
     expect(operatorsOfNetwork('64512')).toEqual([])
@@ -79,7 +79,7 @@ describe('the nearest tags', () => {
     ['BYTEFUL_MOBILE', 'BYTEFUL'],
     ['PINGPROXY', 'BYTEFUL'],
     ['OPENAI_GPTBOTS', 'OPENAI'],
-  ])('of %s begin with %s', (text, tag) => {
+  ])('of %s start with %s', (text, tag) => {
     expect(nearestTags(text, 10)[0]).toBe(tag)
   })
 
@@ -90,7 +90,7 @@ describe('the nearest tags', () => {
     expect(nearestTags('ZZZZ', 10)).toEqual(nearest)
   })
 
-  it('of a very long text take no longer than those of a short one, as only its beginning is compared', () => {
+  it('of a very long text depend only on its start', () => {
     expect(nearestTags(`NORDVPN${'X'.repeat(200_000)}`, 10)).toEqual(
       nearestTags(`NORDVPN${'X'.repeat(57)}`, 10),
     )

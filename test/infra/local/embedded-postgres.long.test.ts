@@ -24,7 +24,7 @@ async function query(url: string, text: string): Promise<unknown[]> {
   }
 }
 
-/** A folder that only its owner may enter, as mktemp makes it. */
+/** Creates a folder that only its owner may enter, as mktemp does. */
 const newFolder = (prefix = 'tidegate-embedded-') => mkdtemp(path.join(tmpdir(), prefix))
 
 describe('an embedded server', () => {
@@ -39,7 +39,7 @@ describe('an embedded server', () => {
     await rm(path.dirname(dataDir), { recursive: true })
   })
 
-  test('speaks UTF-8, has the extensions we need and flushes each commit', async () => {
+  test('uses UTF-8, has the required extensions and flushes each commit', async () => {
     await query(postgres.url, 'create extension pg_trgm')
     const rows = await query(
       postgres.url,
@@ -48,7 +48,7 @@ describe('an embedded server', () => {
     expect(rows[0]).toEqual({ lower: 'äö', fsync: 'on', encoding: 'UTF8' })
   })
 
-  test('keeps its data and its password when it is stopped and started', async () => {
+  test('keeps its data and password across a restart', async () => {
     await query(postgres.url, 'create table kept as select 1 as one')
     await postgres.stop()
     await expect(query(postgres.url, 'select 1')).rejects.toThrow('ECONNREFUSED')
@@ -56,7 +56,7 @@ describe('an embedded server', () => {
     expect(await query(postgres.url, 'select * from kept')).toEqual([{ one: 1 }])
   })
 
-  test('asks for a password that only the owner can read', async () => {
+  test('requires a password that only the owner can read', async () => {
     const url = new URL(postgres.url)
     url.password = 'wrong'
     await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
@@ -65,7 +65,7 @@ describe('an embedded server', () => {
     expect((await stat(file)).mode & 0o077).toBe(0)
   })
 
-  test('is reached by its Unix socket, with the same password, and there is none once it is stopped', async () => {
+  test('has a Unix socket with the same password while it runs', async () => {
     const viaSocket = await query(postgres.socketUrl, 'select inet_client_addr() as address')
     const viaTcp = await query(postgres.url, 'select host(inet_client_addr()) as address')
     expect([...viaSocket, ...viaTcp]).toEqual([{ address: null }, { address: '127.0.0.1' }])
@@ -80,7 +80,7 @@ describe('an embedded server', () => {
     postgres = await startEmbeddedPostgres({ dataDir, logger })
   })
 
-  test('has a path with spaces and signs of URLs and shells, or one too long for a socket', async () => {
+  test('may have a path with special characters, or one too long for a socket', async () => {
     const folder = await newFolder()
     for (const name of ["it's 100% & häßlich?#", 'long'.repeat(25)]) {
       const other = await startEmbeddedPostgres({ dataDir: path.join(folder, name), logger })
@@ -98,7 +98,7 @@ describe('an embedded server', () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('is waited for where another process is just starting it', async () => {
+  test('is waited for while another process starts it', async () => {
     const file = path.join(dataDir, 'postmaster.pid')
     const ready = await readFile(file, 'utf8')
     await writeFile(file, ready.replace(/^ready *$/m, 'starting'))
@@ -112,7 +112,7 @@ describe('an embedded server', () => {
     await (await joining).stop()
   })
 
-  test('starts where the number in its pid file is another program by now', async () => {
+  test('starts if the pid in its pid file belongs to another program', async () => {
     await postgres.stop()
     const lines = [process.pid, dataDir, 0, 5432, '', '127.0.0.1', '', 'ready   ']
     await writeFile(path.join(dataDir, 'postmaster.pid'), `${lines.join('\n')}\n`)
@@ -120,7 +120,7 @@ describe('an embedded server', () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  test('that several processes start and create at once is one server', async () => {
+  test('is created once if several processes start it at the same time', async () => {
     const other = path.join(path.dirname(dataDir), 'other')
     const starts = [1, 2, 3].map(() => startEmbeddedPostgres({ dataDir: other, logger }))
     const servers = await Promise.all(starts)
@@ -129,7 +129,7 @@ describe('an embedded server', () => {
     await expect(query(servers[0]?.url ?? '', 'select 1')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('that a killed process left running is taken over', async () => {
+  test('is taken over from a killed process', async () => {
     await postgres.stop()
     const script = path.join(import.meta.dirname, 'postgres-owner.ts')
     const owner = spawn(process.execPath, [script, dataDir], {

@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { developmentSimulationKey, readSimulationKey } from '../../../infra/local/development.ts'
+import { loadOrCreateSimulationKey, readSimulationKey } from '../../../infra/local/development.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -11,27 +11,24 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
-const made = () => developmentSimulationKey({ dataDir, random: randomBytes })
+const loadOrCreate = () => loadOrCreateSimulationKey({ dataDir, random: randomBytes })
 const file = () => path.join(dataDir, 'simulation-key')
 
-test('given no file, when it is read, then there is no key, and nobody made one', () => {
+test('reading a missing key returns undefined and creates none', () => {
   expect(readSimulationKey(dataDir)).toBeUndefined()
   expect(readSimulationKey(path.join(dataDir, 'nowhere'))).toBeUndefined()
 })
 
-test('given a start of tidegate dev, when it starts again, then the key is the same, for its owner only', async () => {
-  const key = made()
+test('a key is created once, readable for its owner only', async () => {
+  const key = loadOrCreate()
   expect(key).toHaveLength(32)
-  expect([made(), readSimulationKey(dataDir)]).toEqual([key, key])
+  expect([loadOrCreate(), readSimulationKey(dataDir)]).toEqual([key, key])
   expect((await stat(file())).mode & 0o777).toBe(0o600)
 })
 
-test.each(['', 'AAAA'])(
-  'given %j in the file, when it is read, then it is no key, and another is made',
-  async (text) => {
-    await writeFile(file(), text)
-    expect(readSimulationKey(dataDir)).toBeUndefined()
-    expect(made()).toHaveLength(32)
-    expect((await stat(file())).mode & 0o777).toBe(0o600)
-  },
-)
+test.each(['', 'AAAA'])('an invalid key is replaced: %j', async (text) => {
+  await writeFile(file(), text)
+  expect(readSimulationKey(dataDir)).toBeUndefined()
+  expect(loadOrCreate()).toHaveLength(32)
+  expect((await stat(file())).mode & 0o777).toBe(0o600)
+})

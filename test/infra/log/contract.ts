@@ -23,8 +23,8 @@ const record = (topic: string, key: string, value: string): NewRecord => ({
   headers: { event_type: 'Tested', note: `ä"\\ ${value}` },
 })
 
-/** What a consumer got, in the order it got it. */
-function collector() {
+/** Collects the records that a consumer gets, in order. */
+function createCollector() {
   const records: LogRecord[] = []
   const handle = async (batches: Batch[]) => {
     records.push(...batches.flatMap((batch) => batch.records))
@@ -34,7 +34,7 @@ function collector() {
     records,
     handle,
     values: () => records.map((r) => r.value.toString()),
-    of: (key: string) => records.filter((r) => r.key === key).map((r) => r.value.toString()),
+    valuesOf: (key: string) => records.filter((r) => r.key === key).map((r) => r.value.toString()),
   }
 }
 
@@ -67,13 +67,13 @@ export function describeLog(title: string, testLog: TestLog): void {
       }
     }
 
-    /** Consumes until exactly these values have come, in this order. */
+    /** Consumes until it has received exactly these values, in this order. */
     async function expectRead(
       expected: string[],
       options: Pick<ConsumeOptions, 'topics'> & Partial<ConsumeOptions>,
       on = log,
     ): Promise<LogRecord[]> {
-      const got = collector()
+      const got = createCollector()
       await consuming(
         { group: unique('group'), ...got, ...options },
         () => eventually(() => expect(got.values()).toEqual(expected)),
@@ -85,14 +85,14 @@ export function describeLog(title: string, testLog: TestLog): void {
     const appendAll = (topic: string, key: string, values: string[]) =>
       log.append(values.map((value) => record(topic, key, value)))
 
-    test('takes a record without a value where topics can be compacted', async () => {
+    test('appends a tombstone if topics can be compacted', async () => {
       const topic = await newTopic()
       const appended = log.append([{ topic, key: 'a', value: null, headers: {} }])
       if (testLog.name === 'kafka') expect(await appended).toHaveLength(1)
       else await expect(appended).rejects.toThrow('no compacted topics')
     })
 
-    test('gives back what was appended, with its position, and counts the offsets and ends up', async () => {
+    test('returns positions, delivers the records, and advances the end positions', async () => {
       const topic = await newTopic()
       const before = Date.now()
       const positions = await appendAll(topic, 'a', ['1', '2', '3'])
@@ -106,7 +106,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(await log.endPositions(topic)).toMatchObject(ends)
     })
 
-    test('appends to several topics and keys at once and answers in the order asked', async () => {
+    test('appends to several topics and keys, and returns positions in the order of the records', async () => {
       const [one, two] = [await newTopic(), await newTopic()]
       const keys = ['a', 'b', 'c', 'd', 'e', 'f']
       const records = keys.flatMap((key) => [
@@ -119,7 +119,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(positions.map((p) => p.partition)).toEqual(await Promise.all(partitionsOf))
     })
 
-    test('since a time, a partition begins with its first record that is as new, or where the next will be', async () => {
+    test('positionsSince returns the first record at or after a time, or the end', async () => {
       const topic = await newTopic()
       const [first] = await appendAll(topic, 'a', ['1', '2', '3'])
       const stored = Date.now()
@@ -136,13 +136,13 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(await since(Date.now() + 60_000)).toEqual({ ...next, offset: 5 })
     })
 
-    test('a topic keeps its partitions when it is asked for again', async () => {
+    test('ensureTopics keeps the partition count of an existing topic', async () => {
       const topic = await newTopic()
       await log.ensureTopics([{ topic, partitions: 9 }])
       expect(await log.endPositions(topic)).toHaveLength(partitions)
     })
 
-    test('10,000 concurrent appends are there once each, in order of their key', async () => {
+    test('10,000 concurrent appends are stored once each, in order per key', async () => {
       const topic = await newTopic()
       const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
       const appends = Array.from({ length: 10_000 }, (_, i) =>
@@ -150,31 +150,31 @@ export function describeLog(title: string, testLog: TestLog): void {
       )
       const positions = (await Promise.all(appends)).flat()
       expect(new Set(positions.map((p) => `${p.partition} ${p.offset}`)).size).toBe(10_000)
-      const got = collector()
+      const got = createCollector()
       await consuming({ group: unique('group'), topics: [topic], ...got }, () =>
         eventually(() => expect(got.records.length).toBeGreaterThanOrEqual(10_000), {
           timeoutMs: 30_000,
         }),
       )
       for (const [i, key] of keys.entries()) {
-        expect(got.of(key)).toEqual(Array.from({ length: 200 }, (_, n) => String(n * 50 + i)))
+        expect(got.valuesOf(key)).toEqual(Array.from({ length: 200 }, (_, n) => String(n * 50 + i)))
       }
     })
 
-    test('a large append arrives whole', async () => {
+    test('a large append is delivered completely', async () => {
       const topic = await newTopic()
       const value = randomBytes(900_000)
       const records = ['a', 'a', 'a', 'a', 'a'].map((key) => ({ topic, key, value, headers: {} }))
       const positions = await log.append(records)
       expect(positions.map((p) => p.offset)).toEqual([0, 1, 2, 3, 4])
-      const got = collector()
+      const got = createCollector()
       await consuming({ group: unique('group'), topics: [topic], ...got }, () =>
         eventually(() => expect(got.records).toHaveLength(5)),
       )
       expect(got.records.every((r) => r.value.equals(value))).toBe(true)
     })
 
-    test('what was appended is there after closing and opening again', async () => {
+    test('records survive closing and reopening', async () => {
       const topic = await newTopic()
       const other = await testLog.open()
       await other.append([record(topic, 'a', 'kept')])
@@ -184,7 +184,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       await reopened.close()
     })
 
-    test('a group goes on where it stopped, another group starts at the beginning', async () => {
+    test('a group resumes where it stopped, a new group starts at the beginning', async () => {
       const topic = await newTopic()
       const group = unique('group')
       await appendAll(topic, 'a', ['1', '2'])
@@ -194,7 +194,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       await expectRead(['1', '2', '3'], { topics: [topic] })
     })
 
-    test('a batch whose handler throws is delivered again and nothing after it first', async () => {
+    test('a batch whose handler throws is delivered again before later ones', async () => {
       const topic = await newTopic(1)
       await appendAll(topic, 'a', ['1', '2', '3', '4'])
       const delivered: string[][] = []
@@ -222,11 +222,11 @@ export function describeLog(title: string, testLog: TestLog): void {
       ])
     })
 
-    test('a partition that fails does not hold up the others', async () => {
+    test('a failing partition does not block the others', async () => {
       const topic = await newTopic()
-      const [bad, good] = await twoKeysApart(log, topic)
+      const [bad, good] = await keysOfTwoPartitions(log, topic)
       await appendAll(topic, bad, ['bad'])
-      const got = collector()
+      const got = createCollector()
       const options: ConsumeOptions = {
         group: unique('group'),
         topics: [topic],
@@ -245,7 +245,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(got.values()).toEqual(['1', '2', '3'])
     })
 
-    test('what a consumer had not finished when it stopped comes again', async () => {
+    test('records that a stopped consumer had not finished are delivered again', async () => {
       const topic = await newTopic()
       const group = unique('group')
       await appendAll(topic, 'a', ['1'])
@@ -256,7 +256,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       await expectRead(['1'], { group, topics: [topic] })
     })
 
-    test('the start offset decides where to read, before the first batch and also when all was read', async () => {
+    test('startOffset overrides the committed offset', async () => {
       const topic = await newTopic()
       const group = unique('group')
       await appendAll(topic, 'a', ['0', '1', '2', '3'])
@@ -271,7 +271,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       await expectRead(['4'], from(undefined))
     })
 
-    test('a start offset that cannot be found is asked for again', async () => {
+    test('a failed startOffset is retried', async () => {
       const topic = await newTopic()
       await appendAll(topic, 'a', ['0', '1'])
       let asked = 0
@@ -285,7 +285,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       })
     })
 
-    test('a handler that returns an offset makes the consumer read from there', async () => {
+    test('a consumer resumes at the offset that its handler returns', async () => {
       const topic = await newTopic()
       await appendAll(topic, 'a', ['0', '1', '2', '3', '4', '5'])
       const delivered: string[] = []
@@ -302,11 +302,11 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(delivered).toEqual(['0', '4', '5'])
     })
 
-    test('members of a group never handle a partition at once; a leaver leaves all to the others', async () => {
+    test('members of a group never handle the same partition, and take over from one that leaves', async () => {
       const topic = await newTopic()
       const group = unique('group')
       const keys = Array.from({ length: 40 }, (_, i) => `key-${i}`)
-      const members = [collector(), collector()] as const
+      const members = [createCollector(), createCollector()] as const
       const overlaps = trackOverlaps()
       const options = (member: (typeof members)[number]): ConsumeOptions => ({
         group,
@@ -326,7 +326,7 @@ export function describeLog(title: string, testLog: TestLog): void {
           await log.append(keys.map((key) => record(topic, key, value)))
           await eventually(() => expect(received(value).size).toBe(40), { timeoutMs: 20_000 })
         }
-        // Kafka shares the partitions out; of the embedded log's members one works and the others stand by.
+        // Kafka distributes the partitions; on the embedded log one member works and the others stand by.
         if (testLog.name === 'postgres')
           expect(members.every(({ records }) => records.length > 0)).toBe(false)
         await leaver.stop()
@@ -338,7 +338,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(overlaps.count()).toBe(0)
     })
 
-    test('what came to all partitions while the handler ran is one call', async () => {
+    test('records of all partitions that arrive during a call go into the next one', async () => {
       const topic = await newTopic()
       const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
       const calls: number[][] = []
@@ -388,18 +388,18 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(finished).toBe(true)
     })
 
-    test('says where a group goes on, also when nobody works for it, if it keeps offsets', async () => {
+    test('returns the committed positions of a group without members', async () => {
       const topic = await newTopic()
       const group = unique('group')
       const [position] = await appendAll(topic, 'a', ['1'])
       await expectRead(['1'], { group, topics: [topic], commitsOffsets: false })
-      expect(await log.committed(group, [topic])).toEqual([])
+      expect(await log.committedPositions(group, [topic])).toEqual([])
       await expectRead(['1'], { group, topics: [topic] })
       const next = { topic, partition: position?.partition, offset: 1 }
-      expect(await log.committed(group, [topic])).toContainEqual(next)
+      expect(await log.committedPositions(group, [topic])).toContainEqual(next)
     })
 
-    test('single records are read, also of a topic with empty partitions and much behind them', async () => {
+    test('readRecords returns single records of a long topic with empty partitions', async () => {
       const topic = await newTopic()
       const all = Array.from({ length: 3000 }, (_, n) => record(topic, 'a', `${n}`))
       const [first] = await log.append(all)
@@ -408,15 +408,15 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(await readRecords(log, topic, await log.endPositions(topic))).toEqual([])
     })
 
-    test('check resolves, and an unknown topic is an error', async () => {
+    test('check resolves, and an append to an unknown topic rejects', async () => {
       await expect(log.check()).resolves.toBeUndefined()
       await expect(log.append([record(unique('unknown'), 'a', '1')])).rejects.toThrow(Error)
     })
   })
 }
 
-/** Two keys that are in different partitions. */
-export async function twoKeysApart(log: EventLog, topic: string): Promise<[string, string]> {
+/** Returns two keys of different partitions. */
+export async function keysOfTwoPartitions(log: EventLog, topic: string): Promise<[string, string]> {
   const first = await log.partitionOf(topic, 'key-0')
   for (let i = 1; ; i++) {
     if ((await log.partitionOf(topic, `key-${i}`)) !== first) return ['key-0', `key-${i}`]

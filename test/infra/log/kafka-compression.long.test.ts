@@ -14,7 +14,7 @@ const { describe, it } = needs('kafka-jars')
 const logger = pino({ level: 'silent' })
 const types = ['none', 'gzip', 'zstd'] as const
 
-/** 400 records of a kilobyte that compresses well; together they are one request. */
+/** 400 records of a kilobyte that compresses well, all in one request. */
 const records = (topic: string) =>
   Array.from({ length: 400 }, (_, n) => ({
     topic,
@@ -41,7 +41,7 @@ describe('a broker', () => {
     return log
   }
 
-  async function made(topic: string, compression: string): Promise<void> {
+  async function createTopic(topic: string, compression: string): Promise<void> {
     const admin = createKafkaClient({ brokers: [broker.brokers], logger }).admin()
     await admin.connect()
     const configEntries = [{ name: 'compression.type', value: compression }]
@@ -58,7 +58,7 @@ describe('a broker', () => {
     )
 
   it.each(types)(
-    'stores what is compressed by %s, and everybody reads it',
+    'stores records compressed with %s, which all clients read',
     async (type) => {
       const topic = `by-${type}`
       const log = await open(type)
@@ -75,10 +75,10 @@ describe('a broker', () => {
   )
 
   it.each(['gzip', 'zstd'])(
-    'that compresses by %s itself is read, too',
+    'that compresses with %s itself is readable, too',
     async (type) => {
       const topic = `itself-by-${type}`
-      await made(topic, type)
+      await createTopic(topic, type)
       const log = await open()
       await log.ensureTopics([{ topic, partitions: 1 }])
       await log.append(records(topic))
@@ -89,8 +89,8 @@ describe('a broker', () => {
     60_000,
   )
 
-  it('that compresses by what is not read is warned of', async () => {
-    await made('by-lz4', 'lz4')
+  it('with an unsupported compression type causes a warning', async () => {
+    await createTopic('by-lz4', 'lz4')
     const log = await open()
     await log.ensureTopics([{ topic: 'by-lz4', partitions: 1 }])
     expect(await log.warnings()).toContainEqual(

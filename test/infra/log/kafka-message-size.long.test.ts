@@ -11,7 +11,7 @@ import { needs } from '../../support/needs.ts'
 
 const { describe, it } = needs('kafka')
 
-describe('a topic that takes only small records', () => {
+describe('a topic with a small max.message.bytes', () => {
   const topicPrefix = `test-${randomBytes(6).toString('hex')}.`
   const specs = [
     { topic: 'bodies', partitions: 1, maxRecordBytes: 150_000 },
@@ -42,7 +42,7 @@ describe('a topic that takes only small records', () => {
     await admin.disconnect()
   }
 
-  it('is an error line at the start, and refused where it cannot hold a body', async () => {
+  it('is logged as an error, and throws if it cannot hold its largest record', async () => {
     await log.ensureTopics(specs)
     expect(lines).toEqual([])
 

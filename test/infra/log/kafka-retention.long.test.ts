@@ -5,7 +5,7 @@ import { readConfig } from '../../../infra/config.ts'
 import { freePort } from '../../../infra/local/free-port.ts'
 import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
-import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
+import { kafkaSecurityOptions } from '../../../infra/log/kafka/security.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../support/kafka-broker.ts'
@@ -18,7 +18,7 @@ const day = 24 * 60 * 60 * 1000
 const { ALLOW } = kafkajs.AclPermissionTypes
 const { CREATE, DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE } = kafkajs.AclOperationTypes
 
-describe('how long topics keep their records', () => {
+describe('the retention of topics', () => {
   let broker: KafkaBroker
   let limited: number
   const logs: EventLog[] = []
@@ -31,7 +31,7 @@ describe('how long topics keep their records', () => {
       listeners: [{ name: 'LIMITED', port: limited, protocol: 'SASL_PLAINTEXT' }],
       properties: [
         'authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-        // Without a password: the broker itself, and the operator of this test.
+        // Clients without a password are the broker itself and the operator of this test.
         'super.users=User:ANONYMOUS',
         'listener.name.limited.sasl.enabled.mechanisms=PLAIN',
         'listener.name.limited.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_server="secret";',
@@ -43,9 +43,9 @@ describe('how long topics keep their records', () => {
   afterEach(() => Promise.all(logs.splice(0).map((log) => log.close())))
   afterAll(() => broker?.stop())
 
-  /** Those of docs/operate/kafka.md, without `AlterConfigs`. */
+  /** The ACLs of docs/operate/kafka.md, without `AlterConfigs`. */
   function documentedAcls() {
-    const of = (resourceType: number, resourceName: string, operations: number[]) =>
+    const aclsOf = (resourceType: number, resourceName: string, operations: number[]) =>
       operations.map((operation) => ({
         resourceType,
         resourceName,
@@ -57,8 +57,8 @@ describe('how long topics keep their records', () => {
       }))
     const { TOPIC, CLUSTER } = kafkajs.AclResourceTypes
     return [
-      ...of(TOPIC, '*', [DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE, CREATE]),
-      ...of(CLUSTER, 'kafka-cluster', [DESCRIBE]),
+      ...aclsOf(TOPIC, '*', [DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE, CREATE]),
+      ...aclsOf(CLUSTER, 'kafka-cluster', [DESCRIBE]),
     ]
   }
 
@@ -79,7 +79,7 @@ describe('how long topics keep their records', () => {
       logger,
       replicationFactor: 1,
       minInsyncReplicas: 1,
-      security: kafkaSecurity(readConfig(env)),
+      security: kafkaSecurityOptions(readConfig(env)),
     })
     logs.push(log)
     return log
@@ -93,12 +93,12 @@ describe('how long topics keep their records', () => {
         found?.configEntries.map(({ configName, configValue }) => [configName, configValue]) ?? [],
       )
     })
-  // The controller confirms a change before the broker that is asked for it has applied it.
-  const applied = (check: () => Promise<void>) => eventually(check)
-  const ofRetention = async (log: EventLog) =>
+  // The controller confirms a change before all brokers have applied it.
+  const eventuallyApplied = (check: () => Promise<void>) => eventually(check)
+  const retentionWarnings = async (log: EventLog) =>
     (await log.warnings()).filter((warning) => /retention/.test(warning))
 
-  it('follows the settings, also of a topic that is there, and leaves all else of it as it is', async () => {
+  it('follows the settings, also for existing topics, and leaves other settings unchanged', async () => {
     const log = await open()
     await log.ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 7 * day }])
     expect(await configOf('days')).toMatchObject({
@@ -109,12 +109,14 @@ describe('how long topics keep their records', () => {
     await (await open()).ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 2 * day }])
     const segment = String(Math.floor((2 * day) / 7))
     const shorter = { 'retention.ms': String(2 * day), 'segment.ms': segment }
-    await applied(async () => expect(await configOf('days')).toEqual({ ...before, ...shorter }))
+    await eventuallyApplied(async () =>
+      expect(await configOf('days')).toEqual({ ...before, ...shorter }),
+    )
     expect(before['max.message.bytes']).toBe(String(4 * 1024 * 1024))
-    expect(await ofRetention(log)).toEqual([])
+    expect(await retentionWarnings(log)).toEqual([])
   })
 
-  it('says of a topic that is kept for ever that somebody let its records expire, and lets them', async () => {
+  it('causes a warning if a topic that must be kept forever has one, and is left alone', async () => {
     const log = await open()
     await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
     expect(await configOf('ever')).toMatchObject({ 'retention.ms': '-1' })
@@ -123,15 +125,15 @@ describe('how long topics keep their records', () => {
     const resources = [{ type, name: 'ever', configEntries }]
     await asOperator((admin) => admin.alterConfigs({ validateOnly: false, resources }))
     const shorter = { 'retention.ms': String(day) }
-    await applied(async () => expect(await configOf('ever')).toMatchObject(shorter))
+    await eventuallyApplied(async () => expect(await configOf('ever')).toMatchObject(shorter))
     await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
-    expect(await ofRetention(log)).toEqual([
+    expect(await retentionWarnings(log)).toEqual([
       `topic ever: retention.ms is ${day}, so it deletes records that must be kept forever`,
     ])
     expect(await configOf('ever')).toMatchObject(shorter)
   })
 
-  it('makes a compacted topic so that what is replaced is gone in time, and follows another time', async () => {
+  it('configures compaction so that replaced records are removed in time, also for existing topics', async () => {
     const compacted = (ms: number) => ({ topic: 'newest', partitions: 1, compactedWithinMs: ms })
     const log = await open()
     await log.ensureTopics([compacted(2 * day)])
@@ -143,19 +145,19 @@ describe('how long topics keep their records', () => {
       'delete.retention.ms': String(7 * day),
     })
     await (await open()).ensureTopics([compacted(day)])
-    await applied(async () =>
+    await eventuallyApplied(async () =>
       expect(await configOf('newest')).toMatchObject({ 'max.compaction.lag.ms': String(day / 2) }),
     )
   })
 
-  it('names the answer of brokers that refuse a setting', async () => {
+  it('causes an error with the message of brokers that reject a setting', async () => {
     const refused = (await open()).ensureTopics([
       { topic: 'odd', partitions: 1, compactedWithinMs: -day },
     ])
     await expect(refused).rejects.toThrow('the brokers rejected the settings of a topic')
   })
 
-  it('says so where it may not change a topic, and goes on', async () => {
+  it('causes a warning if the user may not change a topic', async () => {
     await (await open()).ensureTopics([{ topic: 'refused', partitions: 1, retentionMs: 7 * day }])
     const log = await open({
       KAFKA_SECURITY_PROTOCOL: 'SASL_PLAINTEXT',
@@ -164,7 +166,7 @@ describe('how long topics keep their records', () => {
       KAFKA_SASL_PASSWORD: 'secret',
     })
     await log.ensureTopics([{ topic: 'refused', partitions: 1, retentionMs: 2 * day }])
-    const [warning] = await ofRetention(log)
+    const [warning] = await retentionWarnings(log)
     expect(warning).toContain(`topic refused: retention.ms is ${7 * day}, and setting`)
     expect(await configOf('refused')).toMatchObject({ 'retention.ms': String(7 * day) })
     const record = { topic: 'refused', key: 'key', value: Buffer.from('value'), headers: {} }

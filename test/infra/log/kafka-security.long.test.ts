@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { freePort } from '../../../infra/local/free-port.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
-import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
+import { kafkaSecurityOptions } from '../../../infra/log/kafka/security.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -73,7 +73,7 @@ describe('a broker with TLS and passwords', () => {
         '',
       ].join('\n'),
     })
-    tokens = createServer(giveToken).listen(0, '127.0.0.1')
+    tokens = createServer(respondWithToken).listen(0, '127.0.0.1')
     await once(tokens, 'listening')
   }, 60_000)
 
@@ -91,9 +91,9 @@ describe('a broker with TLS and passwords', () => {
     KAFKA_SASL_OAUTH_TOKEN_URL: `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/`,
   })
 
-  /** Appends a record and reads the end, as every role does. */
-  async function use(port: number, settings: Record<string, string>): Promise<number> {
-    const security = kafkaSecurity(readConfig(settings))
+  /** Appends a record and returns the end offset. */
+  async function appendTo(port: number, settings: Record<string, string>): Promise<number> {
+    const security = kafkaSecurityOptions(readConfig(settings))
     const log = await openKafkaLog({ brokers: [`127.0.0.1:${port}`], security, logger })
     try {
       await log.ensureTopics([{ topic: 'topic', partitions: 1 }])
@@ -107,32 +107,32 @@ describe('a broker with TLS and passwords', () => {
   }
 
   it.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])(
-    'is used by %s',
+    'accepts %s',
     async (mechanism) => {
-      expect(await use(ports.secure, sasl(mechanism))).toBeGreaterThan(0)
+      expect(await appendTo(ports.secure, sasl(mechanism))).toBeGreaterThan(0)
     },
   )
 
-  it('is used with a certificate of our own', async () => {
+  it('accepts a client certificate', async () => {
     const { ca, cert, key } = files
     const own = { KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key }
     const tls = { KAFKA_SECURITY_PROTOCOL: 'SSL', KAFKA_SSL_CA_FILE: ca }
-    expect(await use(ports.mutual, { ...tls, ...own })).toBeGreaterThan(0)
-    await expect(use(ports.mutual, tls)).rejects.toThrow()
+    expect(await appendTo(ports.mutual, { ...tls, ...own })).toBeGreaterThan(0)
+    await expect(appendTo(ports.mutual, tls)).rejects.toThrow()
   })
 
   it.each([
-    ['another password', () => sasl('SCRAM-SHA-512', 'wrong')],
-    ['a token that nobody gives', () => sasl('OAUTHBEARER', 'wrong')],
+    ['a wrong password', () => sasl('SCRAM-SHA-512', 'wrong')],
+    ['an OAuth client without a token', () => sasl('OAUTHBEARER', 'wrong')],
     [
-      'an authority that did not issue its certificate',
+      'a CA that did not issue its certificate',
       () => ({ ...sasl('PLAIN'), KAFKA_SSL_CA_FILE: files.otherCa }),
     ],
-  ])('refuses %s', async (_, settings) => {
-    await expect(use(ports.secure, settings())).rejects.toThrow()
+  ])('is not used with %s', async (_, settings) => {
+    await expect(appendTo(ports.secure, settings())).rejects.toThrow()
   })
 
-  it('is warned of, as nothing has a second copy', async () => {
+  it('causes warnings, because it has no replicas', async () => {
     const log = await openKafkaLog({ brokers: [broker.brokers], logger, replicationFactor: 1 })
     await log.ensureTopics([{ topic: 'topic', partitions: 1 }])
     expect(await log.warnings()).toEqual([
@@ -145,8 +145,8 @@ describe('a broker with TLS and passwords', () => {
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token without a signature, which a broker without a key set takes. */
-const giveToken: Parameters<typeof createServer>[1] = (request, response) => {
+/** Responds with an unsigned token, which a broker without a key set accepts. */
+const respondWithToken: Parameters<typeof createServer>[1] = (request, response) => {
   const known = `Basic ${Buffer.from('tidegate:secret').toString('base64')}`
   if (request.headers.authorization !== known) return response.writeHead(401).end()
   const now = Math.floor(Date.now() / 1000)

@@ -3,11 +3,11 @@ import { postgresTestLog } from '../../support/logs.ts'
 
 const topic = 'lingering'
 
-describe('a record that may linger', () => {
+describe('a lingering record', () => {
   const testLog = postgresTestLog()
   afterAll(testLog.cleanup)
 
-  /** Appends records of these types one by one. Returns their types by call of a consumer. */
+  /** Appends records of these types one by one. Returns the types that each call of the handler got. */
   async function calls(ms: number, types: string[], failing?: string): Promise<string[][]> {
     const log = await testLog.open()
     await log.ensureTopics([{ topic, partitions: 1 }])
@@ -33,7 +33,7 @@ describe('a record that may linger', () => {
         return undefined
       },
     })
-    // From here on the log takes what is appended from memory.
+    // From here on the consumer gets appended records from memory.
     await log.append([of('urgent')])
     await expect.poll(() => got).toEqual([['urgent']])
     for (const type of types) await log.append([of(type)])
@@ -43,16 +43,16 @@ describe('a record that may linger', () => {
     return got.slice(1)
   }
 
-  test('comes with the urgent one that follows', async () => {
+  test('is delivered together with the next urgent one', async () => {
     const types = ['first', 'second', 'urgent']
     expect(await calls(20_000, types)).toEqual([types])
   })
 
-  test('comes after its time where none follows', async () => {
+  test('is delivered after the delay if no urgent one follows', async () => {
     expect(await calls(50, ['first'])).toEqual([['first']])
   })
 
-  test('comes again, in order, where it could not be dealt with', async () => {
+  test('is delivered again, in order, if the handler fails', async () => {
     const types = ['first', 'urgent']
     expect(await calls(20_000, types, 'urgent')).toEqual([types, types])
   })

@@ -1,4 +1,4 @@
-// A consumer group's member in a process of its own, for tests that kill it: prints each record's value.
+// A member of a consumer group in a separate process, for tests that kill it. Prints each record's value.
 import { pino } from 'pino'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'

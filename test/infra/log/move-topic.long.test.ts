@@ -52,7 +52,7 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
     onRead: () => {},
   })
 
-  /** 60 records of 20 keys, the first of which were stored months before the last. */
+  /** Creates a topic with 60 records of 20 keys. The first ones were stored months before the last. */
   async function newTopic(): Promise<string> {
     const topic = `topic-${randomBytes(4).toString('hex')}`
     for (const log of [source, target]) await log.ensureTopics([{ topic, partitions }])
@@ -82,7 +82,7 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
     return records.sort((a, b) => a.partition - b.partition || a.offset - b.offset)
   }
 
-  test('has the same records at the same offsets, with their times, and goes on where it ended', async () => {
+  test('has the same records, offsets and times, and a second move resumes at its end', async () => {
     const topic = await newTopic()
     const move = moveWith()
     await moveTopic(move, { topic, to: await verifyMoved(move, topic), keepsOffsets })
@@ -94,12 +94,12 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
     expect(await recordsOf(target, topic)).toEqual(await recordsOf(source, topic))
   })
 
-  test('has other offsets where the first records expired', async () => {
+  test('has other offsets if its first records have expired', async () => {
     const topic = await newTopic()
     await expire(topic, '"offset" < 5')
     const from = await source.positionsSince(topic, 0)
     const move = moveWith()
-    // Each time as if it were the first.
+    // The second move starts over.
     for (let times = 1; times <= 2; times++) {
       const to = await target.endPositions(topic)
       const { records } = await moveTopic(move, { topic, from, to, keepsOffsets: false })
@@ -109,7 +109,7 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
     }
   })
 
-  test('is refused where a record that is kept forever is missing', async () => {
+  test('throws if a record that must be kept forever is missing', async () => {
     const topic = await newTopic()
     await expire(topic, '"offset" = 3')
     const moving = moveTopic(moveWith(), { topic, to: [], keepsOffsets })

@@ -9,16 +9,16 @@ import { eventually } from '../../support/eventually.ts'
 import { startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
 import { createAbsentProxy } from '../../support/tcp-proxy.ts'
-import { consumed, expectDown, record, topic } from './outage.ts'
+import { expectDown, record, topic, whileConsuming } from './outage.ts'
 
 const { test } = needs('kafka-jars')
 const logger = pino({ level: 'silent' })
 
-test('kafka: appends fail while the broker hangs; what is confirmed afterwards is stored', async () => {
+test('kafka: appends fail while the broker hangs, and confirmed ones are stored afterwards', async () => {
   const broker = await startKafkaBroker({ logger })
   const log = await openKafkaLog({ brokers: [broker.brokers], logger })
   await log.ensureTopics([{ topic, partitions: 3 }])
-  await consumed(log, async (values) => {
+  await whileConsuming(log, async (values) => {
     await log.append([record('before')])
     await eventually(() => expect(values).toEqual(['before']))
     process.kill(broker.pid, 'SIGSTOP')
@@ -35,7 +35,7 @@ test('kafka: appends fail while the broker hangs; what is confirmed afterwards i
   await broker.stop()
 }, 90_000)
 
-// They lie on three partitions.
+// Records of all three partitions.
 const values = ['1', '2', '3', '4', '5', '6']
 
 async function reading(log: EventLog, group: string) {
@@ -53,7 +53,7 @@ async function reading(log: EventLog, group: string) {
   }
 }
 
-test('kafka: who is stopped while the broker is away takes no partition when it is back', async () => {
+test('kafka: a consumer stopped during an outage does not rejoin its group afterwards', async () => {
   const [port, advertised] = [await freePort(), await freePort()]
   const listeners = [{ name: 'FAR', protocol: 'PLAINTEXT', port, advertised }]
   const broker = await startKafkaBroker({ logger, listeners })
@@ -64,7 +64,7 @@ test('kafka: who is stopped while the broker is away takes no partition when it 
   const proxy = createAbsentProxy(`tcp://127.0.0.1:${port}`, advertised)
   await proxy.comes()
   await appendAll()
-  // kafkajs crashes and starts again about every two seconds, so they leave at many times between.
+  // kafkajs crashes and restarts about every two seconds, so stop consumers at different times in between.
   const leaving = Array.from({ length: 16 }, (_, i) => ({ group: `leaving${i}`, afterMs: i * 500 }))
   const left = await Promise.all(leaving.map(({ group }) => reading(far, group)))
   const waiting = await Promise.all(['w0', 'w1', 'w2', 'w3'].map((group) => reading(far, group)))
@@ -75,7 +75,7 @@ test('kafka: who is stopped while the broker is away takes no partition when it 
   await proxy.comes()
   await Promise.all(stops)
   await appendAll()
-  // By then those that were stopped would be back too.
+  // By then, stopped consumers would have rejoined too.
   await Promise.all(waiting.map((consumer) => consumer.hasAll()))
   const next = await Promise.all(leaving.map(({ group }) => reading(near, group)))
   await Promise.all(next.map((consumer) => consumer.hasAll()))

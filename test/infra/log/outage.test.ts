@@ -13,26 +13,26 @@ import { createPool } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { consumed, expectDown, record, topic } from './outage.ts'
+import { expectDown, record, topic, whileConsuming } from './outage.ts'
 
 const logger = pino({ level: 'silent' })
 const folder = temporaryFolder('outage')
 
 describe('an outage of the log', { timeout: 90_000 }, () => {
-  test('postgres: appends fail while it is down; afterwards they and a running consumer go on', async () => {
+  test('postgres: appends fail during an outage; afterwards they and a running consumer resume', async () => {
     const server = { dataDir: path.join(folder, 'postgres'), port: await freePort(), logger }
     const postgres = await startEmbeddedPostgres(server)
     const pool = createPool({ url: postgres.url })
     const log = await openPostgresLog({ pool, url: postgres.url, logger })
     await log.ensureTopics([{ topic, partitions: 3 }])
-    await consumed(log, async (values, errors) => {
+    await whileConsuming(log, async (values, errors) => {
       await log.append([record('before')])
       await eventually(() => expect(values).toEqual(['before']))
       await postgres.stop()
       await expectDown(log)
       await eventually(() => expect(errors.length).toBeGreaterThan(2))
       await delay(1000)
-      // It backs off: 100, 200, 400, 800 ms.
+      // Backoff: 100, 200, 400, 800 ms.
       expect(errors.length).toBeLessThan(10)
       const again = await startEmbeddedPostgres(server)
       await eventually(() => log.append([record('after')]))
@@ -43,7 +43,7 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     })
   })
 
-  test('kafka: nobody listens', async () => {
+  test('kafka: requests reject if no broker listens', async () => {
     const log = await openKafkaLog({ brokers: [`127.0.0.1:${await freePort()}`], logger })
     await expectDown(log)
     await expect(
@@ -52,7 +52,7 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     await log.close()
   })
 
-  test('postgres: a killed process leaves its group to another within seconds', async () => {
+  test('postgres: another process takes over the group of a killed one within seconds', async () => {
     const database = await createTestDatabase()
     const log = await openPostgresLog({ ...database, logger })
     await log.ensureTopics([{ topic, partitions: 4 }])
@@ -67,7 +67,7 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     })
     await log.append(keys.map(record))
     await eventually(() => expect(printed).toContain('key-'), { timeoutMs: 20_000 })
-    await consumed(log, async (values) => {
+    await whileConsuming(log, async (values) => {
       await log.append([record('standing by')])
       await eventually(() => expect(printed).toContain('standing by'))
       expect(values).toEqual([])

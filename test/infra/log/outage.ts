@@ -21,8 +21,8 @@ export async function expectDown(log: EventLog): Promise<void> {
   }
 }
 
-/** Collects values, and the errors of the consumer, until `work` is done. */
-export async function consumed(
+/** Consumes until `work` is done, which gets the values and the consumer's errors. */
+export async function whileConsuming(
   log: EventLog,
   work: (values: string[], errors: unknown[]) => Promise<void>,
 ): Promise<void> {

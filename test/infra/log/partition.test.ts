@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { murmur2 } from '../../../infra/log/partition.ts'
 
-test("murmur2 gives what Kafka's own test expects", () => {
+test("murmur2 returns the values of Kafka's own test", () => {
   // org.apache.kafka.common.utils.UtilsTest.testMurmur2
   const vectors: [string, number][] = [
     ['21', -973932308],

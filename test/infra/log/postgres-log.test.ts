@@ -3,14 +3,14 @@ import type { Pool } from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EventLog, type LogRecord, LogUnavailable } from '../../../infra/log/port.ts'
+import { createConsumerConnection } from '../../../infra/log/postgres/consumer-connection.ts'
 import { deleteExpiredRecords, openPostgresLog } from '../../../infra/log/postgres/log.ts'
-import { createSession } from '../../../infra/log/postgres/session.ts'
 import { openListener } from '../../../infra/postgres/listen.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { eachBatch } from '../../support/each-batch.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
-import { twoKeysApart } from './contract.ts'
+import { keysOfTwoPartitions } from './contract.ts'
 
 const logger = pino({ level: 'silent' })
 const topic = 'fates'
@@ -23,8 +23,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A database of its own, and logs on it. */
-async function createOwn() {
+/** Creates a separate database, and opens logs on it. */
+async function createInstallation() {
   const { pool, url, drop } = await createTestDatabase()
   const logs: EventLog[] = []
   return {
@@ -44,7 +44,7 @@ async function createOwn() {
 
 const nextOffset = async () => (await log.endPositions(topic))[0]?.offset
 
-test('starting again takes no number for a topic that exists', async () => {
+test('ensureTopics uses no id for an existing topic', async () => {
   for (let start = 0; start < 10; start++) {
     await log.ensureTopics([{ topic, partitions: 1, retentionMs: 1000 + start }])
   }
@@ -58,7 +58,7 @@ test('starting again takes no number for a topic that exists', async () => {
   ])
 })
 
-test('a write that the server holds up too long fails for good: it is not written afterwards', async () => {
+test('a write that fails by its statement timeout is certainly not written', async () => {
   const failure = await transaction(database.pool, async (tx) => {
     await tx.query('select from tidegate_log.partitions for update')
     return log.append([record]).catch((error) => error)
@@ -68,7 +68,7 @@ test('a write that the server holds up too long fails for good: it is not writte
   expect(await log.append([record])).toEqual([{ topic, partition: 0, offset: 0 }])
 })
 
-test('a write whose answer was lost says that its fate is open, and when it is not any more', async () => {
+test('a write without a response rejects with a promise that settles once its outcome is known', async () => {
   const proxy = await startTcpProxy(database.url)
   const remote = await openPostgresLog({ pool: database.pool, url: proxy.url, logger })
   await remote.append([record])
@@ -96,8 +96,8 @@ async function waitingWrites(): Promise<number> {
   return rows[0].count
 }
 
-test('deletes what is older than its topic keeps, and nothing else; offsets go on', async () => {
-  await using own = await createOwn()
+test('deletes only expired records, and offsets continue', async () => {
+  await using own = await createInstallation()
   const { pool } = own
   const log = await own.open()
   const recordOf = (topic: string) => ({ ...record, topic })
@@ -120,10 +120,10 @@ test('deletes what is older than its topic keeps, and nothing else; offsets go o
   expect(position?.offset).toBe(3)
 })
 
-test('tells other processes of new records while it hears one', async () => {
-  await using own = await createOwn()
-  const heard: string[] = []
-  const onNotification = (_: string, payload: string) => heard.push(payload)
+test('notifies other processes of new records only while one is listening', async () => {
+  await using own = await createInstallation()
+  const received: string[] = []
+  const onNotification = (_: string, payload: string) => received.push(payload)
   const channels = ['tidegate_log_wake']
   const listener = await openListener({ url: own.url, channels, onNotification, logger })
   const openConsuming = async (values: string[]) => {
@@ -133,28 +133,28 @@ test('tells other processes of new records while it hears one', async () => {
     await log.consume({ group: randomUUID(), topics: [topic], handle })
     return log
   }
-  const isTold = () => heard.some((payload) => payload.includes(topic))
+  const isNotified = () => received.some((payload) => payload.includes(topic))
   const values: string[] = []
   const alone = await openConsuming([])
-  // At first it assumes that there are others. What it has to tell goes with its next sign of life.
+  // At first it assumes that others are listening. Notifications of appends are sent with its next heartbeat.
   const isSilent = async () => {
-    heard.length = 0
+    received.length = 0
     await alone.append([record])
-    await expect.poll(() => heard.length, { timeout: 5000 }).toBeGreaterThan(1)
-    return !isTold()
+    await expect.poll(() => received.length, { timeout: 5000 }).toBeGreaterThan(1)
+    return !isNotified()
   }
   await expect.poll(isSilent, { timeout: 20_000 }).toBe(true)
   await openConsuming(values)
-  const isToldOfAppend = async () => {
+  const isNotifiedOfAppend = async () => {
     await alone.append([{ ...record, key: 'from another' }])
-    return isTold()
+    return isNotified()
   }
-  await expect.poll(isToldOfAppend, { timeout: 5000 }).toBe(true)
+  await expect.poll(isNotifiedOfAppend, { timeout: 5000 }).toBe(true)
   await expect.poll(() => values).toContain('from another')
   await listener.close()
 }, 30_000)
 
-test('a group finds records that nobody notified it of', async () => {
+test('a group finds records without a notification', async () => {
   const values: string[] = []
   const handle = eachBatch(({ records }) => values.push(...records.map(({ key }) => key)))
   const consumer = await log.consume({ group: 'unnotified', topics: [topic], handle })
@@ -167,10 +167,10 @@ test('a group finds records that nobody notified it of', async () => {
   await consumer.stop()
 })
 
-test.for([0, 1])('partition %i with much to read does not hold up the other', async (first) => {
+test.for([0, 1])('partition %i with a backlog does not block the other', async (first) => {
   const behind = `behind ${first}`
   await log.ensureTopics([{ topic: behind, partitions: 2 }])
-  const keys = await twoKeysApart(log, behind)
+  const keys = await keysOfTwoPartitions(log, behind)
   const isFirst = (await log.partitionOf(behind, keys[0])) === first
   const [much, little] = isFirst ? keys : [keys[1], keys[0]]
   const appendOne = (key: string) => log.append([{ ...record, topic: behind, key }])
@@ -193,11 +193,16 @@ test.for([0, 1])('partition %i with much to read does not hold up the other', as
 
 describe('a read', () => {
   const read = 'read'
-  const session = () =>
-    createSession({ url: database.url, schema: 'tidegate_log', isReadOnly: false, onLost() {} })
+  const openConnection = () =>
+    createConsumerConnection({
+      url: database.url,
+      schema: 'tidegate_log',
+      isReadOnly: false,
+      onLost() {},
+    })
   beforeAll(async () => {
     await log.ensureTopics([{ topic: read, partitions: 2 }])
-    const [key, other] = await twoKeysApart(log, read)
+    const [key, other] = await keysOfTwoPartitions(log, read)
     const keys = [key, key, key, other]
     await log.append(keys.map((key) => ({ ...record, topic: read, key, value: Buffer.alloc(100) })))
   })
@@ -208,9 +213,9 @@ describe('a read', () => {
     { limits: { records: 1000, bytes: 150 }, counts: [1, 2] },
     { limits: { records: 1000, bytes: 1 }, counts: [1, 1] },
   ])(
-    'has as many records of each position as $limits, and one at least',
+    'returns at most $limits for each position, but at least one record',
     async ({ limits, counts }) => {
-      const reading = session()
+      const reading = openConnection()
       const from = await log.firstPositions(read)
       const found = await reading.read(from.map((at) => ({ ...at, ...limits })))
       expect(found.map((records) => records.length).sort()).toEqual(counts)
@@ -218,8 +223,8 @@ describe('a read', () => {
     },
   )
 
-  test('is shared by groups that are at the same position', async () => {
-    const reading = session()
+  test('is shared by groups at the same position', async () => {
+    const reading = openConnection()
     const positions = await log.firstPositions(read)
     const from = positions.map((at) => ({ ...at, records: 10, bytes: 1000 }))
     const [all, same, last] = await Promise.all([
@@ -237,13 +242,13 @@ describe('a read', () => {
 })
 
 test.each(['have little', 'may have some'])(
-  'a partition with much to read gets the whole of a read while others %s',
+  'a partition with a backlog gets the whole read while others %s',
   async (others) => {
-    await using own = await createOwn()
+    await using own = await createInstallation()
     const log = await own.open()
     const recordOf = (key: string) => ({ ...record, topic: 'skewed', key })
     await log.ensureTopics([{ topic: 'skewed', partitions: 4 }])
-    const [key, otherKey] = await twoKeysApart(log, 'skewed')
+    const [key, otherKey] = await keysOfTwoPartitions(log, 'skewed')
     const behind = await log.partitionOf('skewed', key)
     await log.append(Array.from({ length: 1000 }, () => recordOf(key)))
     const meanwhile = {
@@ -265,7 +270,7 @@ test.each(['have little', 'may have some'])(
       },
     })
     await allRead
-    // The first read shares equally, because nothing is known yet. Later calls have what the others got beside them.
+    // The first read is split equally, because nothing is known yet. Later batches include records of the others.
     expect(sizes[0]).toBe(25)
     expect(sizes[1]).toBeGreaterThan(90)
     expect(sizes.length).toBeLessThan(13)
@@ -273,19 +278,19 @@ test.each(['have little', 'may have some'])(
   },
 )
 
-/** Notifies as another process does, and resolves when a listener has heard it. */
+/** Sends a notification as another process would. Resolves once a listener has received it. */
 async function wakeFromOutside({ pool, url }: { pool: Pool; url: string }, topic: string) {
-  const heard = Promise.withResolvers<void>()
+  const received = Promise.withResolvers<void>()
   const channels = ['tidegate_log_wake']
-  const onNotification = () => heard.resolve()
+  const onNotification = () => received.resolve()
   const listener = await openListener({ url, channels, onNotification, logger })
   await pool.query('select pg_notify($1, $2)', ['tidegate_log_wake', `another ${topic}`])
-  await heard.promise
+  await received.promise
   await listener.close()
 }
 
-test('a group gets what its process and others append, each record once and in order', async () => {
-  await using installation = await createOwn()
+test('a group gets records of its own process and of others, each once and in order', async () => {
+  await using installation = await createInstallation()
   const [own, other] = [await installation.open(), await installation.open()]
   await own.ensureTopics([{ topic: 'shared', partitions: 2 }])
   const got = new Map<number, number[]>()
@@ -314,8 +319,8 @@ test('a group gets what its process and others append, each record once and in o
   await consumer.stop()
 })
 
-test('a group goes on past records that expired before it read them', async () => {
-  await using own = await createOwn()
+test('a group continues after records that expired before it read them', async () => {
+  await using own = await createInstallation()
   const [writer, reader] = [await own.open(), await own.open()]
   const one = (value: string) => ({ ...record, topic: 'days', value: Buffer.from(value) })
   await writer.ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 60_000 }])

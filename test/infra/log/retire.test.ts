@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const append = () => log.append([{ topic, key: 'a', value: Buffer.from('1'), headers: {} }])
 
-test('a log that went on is not retired, and one that is takes no record, also of those that waited', async () => {
+test('a log with new records is not retired; a retired one rejects appends, also waiting ones', async () => {
   await append()
   const ends = await log.endPositions(topic)
   await append()

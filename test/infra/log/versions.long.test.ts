@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts
 import { supported } from '../../support/supported-versions.ts'
 import { describeLog } from './contract.ts'
 
-// Other tests run on the version of kafka-pom.xml.
+// Other tests run on the Kafka version in kafka-pom.xml.
 needs('kafka-jars').describe.each(supported.kafka)('Kafka %s', (version) => {
   let broker: KafkaBroker
   beforeAll(async () => {
@@ -30,7 +30,7 @@ async function versionOf({ pool }: TestDatabase): Promise<number> {
 
 const [oldest, newest] = supported.postgresql
 
-// The oldest is that of Debian 12.
+// The oldest supported version is that of Debian 12.
 needs('postgresql').describe("Debian's PostgreSQL", () => {
   let postgres: DebianPostgres
   const createDatabase = () => createTestDatabase({ empty: true, server: postgres.url })
@@ -39,7 +39,7 @@ needs('postgresql').describe("Debian's PostgreSQL", () => {
   }, 120_000)
   afterAll(() => postgres?.stop())
 
-  test('is of a supported version', async () => {
+  test('is a supported version', async () => {
     const database = await createDatabase()
     expect(await versionOf(database)).toBeGreaterThanOrEqual(Number(oldest))
     await database.drop()
@@ -49,7 +49,7 @@ needs('postgresql').describe("Debian's PostgreSQL", () => {
 })
 
 describe('the PostgreSQL of the packages', () => {
-  test('is the newest that is supported', async () => {
+  test('is the newest supported version', async () => {
     const database = await createTestDatabase()
     expect(await versionOf(database)).toBe(Number(newest))
     await database.drop()

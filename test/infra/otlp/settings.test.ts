@@ -12,11 +12,11 @@ it.each([
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_EXPORTER: 'none' },
   { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${endpoint}/m`, OTEL_METRICS_EXPORTER: 'otlp' },
   { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/t`, OTEL_TRACES_EXPORTER: 'none' },
-])('telemetry is off with %o', (env) => {
+])('OTLP is off with %o', (env) => {
   expect(settingsFor(env)).toBeUndefined()
 })
 
-it('telemetry goes below the endpoint, or to the address of traces as it is', () => {
+it('sends traces to /v1/traces below the endpoint, or to the traces endpoint as it is', () => {
   const base = { OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/otlp/` }
   const traces = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://traces:1/own' }
   expect(settingsFor(base)?.tracesUrl).toBe(`${endpoint}/otlp/v1/traces`)
@@ -24,7 +24,7 @@ it('telemetry goes below the endpoint, or to the address of traces as it is', ()
   expect(settingsFor(traces)?.tracesUrl).toBe('http://traces:1/own')
 })
 
-it("telemetry ignores the standard's variables of metrics, whatever they hold", () => {
+it("ignores OpenTelemetry's variables for metrics, whatever their values", () => {
   const metrics = {
     OTEL_METRICS_EXPORTER: 'prometheus',
     OTEL_METRIC_EXPORT_INTERVAL: '0',
@@ -36,7 +36,7 @@ it("telemetry ignores the standard's variables of metrics, whatever they hold", 
   expect(misspelledSettings(metrics)).toEqual([])
 })
 
-it('telemetry takes the names and defaults of the standard', () => {
+it("uses OpenTelemetry's names and defaults", () => {
   expect(settingsFor({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })).toMatchObject({
     sampler: { name: 'parentbased_always_on', ratio: 1 },
     acceptsParents: true,
@@ -52,7 +52,7 @@ it('telemetry takes the names and defaults of the standard', () => {
   })
 })
 
-it('telemetry refuses what it cannot do, naming every setting', () => {
+it('rejects unsupported values, naming every setting', () => {
   const env = {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317',
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',

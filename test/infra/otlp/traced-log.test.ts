@@ -42,7 +42,7 @@ function openTracedLog({ now = Date.now, ratio = 1 } = {}) {
 const traceOf = (traceparent: string | undefined) => traceparent?.split('-')[1]
 
 describe('a record', () => {
-  it('belongs to what it follows from, else to the request, else to its session', async () => {
+  it('joins the trace of its cause, else of the request, else of its session', async () => {
     const { log, memory, requests } = openTracedLog()
     const request = { traceparent: () => given.replaceAll('a', 'c'), end: () => {} }
     await log.append([record('sid_1', given)])
@@ -57,14 +57,14 @@ describe('a record', () => {
     ])
   })
 
-  it('that belongs to nothing, as one of a probe, is as it was', async () => {
+  it('without cause, request and session is unchanged', async () => {
     const { log, memory, names } = openTracedLog()
     await log.append([record('probe')])
     expect(memory.records[0]?.headers).toEqual(record('probe').headers)
     expect(names()).toEqual([])
   })
 
-  it('gives its consumer a parent for what follows from it', async () => {
+  it('passes the span of its processing to the consumer as parent', async () => {
     const { log, memory, exporter, consume } = openTracedLog()
     const { promise, resolve } = Promise.withResolvers<string | undefined>()
     await consume(async ([batch]) => {
@@ -72,13 +72,13 @@ describe('a record', () => {
       return undefined
     })
     await log.append([record('sid_1')])
-    const seen = await promise
+    const traceparent = await promise
     await memory.settled()
     const process = exporter.getFinishedSpans().find(({ name }) => name.startsWith('process'))
-    expect(seen).toBe(`00-${sessionTraceId('sid_1')}-${process?.spanContext().spanId}-01`)
+    expect(traceparent).toBe(`00-${sessionTraceId('sid_1')}-${process?.spanContext().spanId}-01`)
   })
 
-  it('that is not sampled says so to whoever consumes it', async () => {
+  it('that is not sampled says so in its traceparent', async () => {
     const { log, memory, names, consume } = openTracedLog({ ratio: 0 })
     const handled: (string | undefined)[] = []
     await consume(async ([batch]) => {
@@ -93,10 +93,10 @@ describe('a record', () => {
   })
 })
 
-describe('no span is sent', () => {
+describe('no processing span is exported', () => {
   it.each<[string, { now?: () => number }, boolean]>([
-    ['of a batch that failed: it comes again', {}, true],
-    ['of a record from long ago', { now: () => Date.now() - 2 * 60 * 60 * 1000 }, false],
+    ['for a failed batch, which is retried', {}, true],
+    ['for an old record', { now: () => Date.now() - 2 * 60 * 60 * 1000 }, false],
   ])('%s', async (_, options, failed) => {
     const { log, memory, names, consume } = openTracedLog(options)
     await consume(async () => (failed ? [{ topic, partition: 0, offset: 0, failed }] : undefined))
@@ -105,7 +105,7 @@ describe('no span is sent', () => {
     expect(names()).toEqual(['send'])
   })
 
-  it.each(['', 'nonsense', '00-zz-b-01'])('for a header that is none: "%s"', async (header) => {
+  it.each(['', 'nonsense', '00-zz-b-01'])('for an invalid traceparent: "%s"', async (header) => {
     const { log, memory, names, consume } = openTracedLog()
     await consume(async () => undefined)
     await memory.append([{ ...record('org_1'), headers: { traceparent: header } }])

@@ -17,13 +17,13 @@ async function listen({ acceptsParents = true } = {}) {
   app = fastify({ forceCloseConnections: true })
   traceRequests(app, { spans, requests, acceptsParents })
   app.post('/about/:id', async () => {
-    // What an append does after other work.
+    // Reads the trace as a later append does.
     await new Promise(setImmediate)
     return { traceparent: requests.getStore()?.traceparent('sid_1') ?? null }
   })
   app.get('/probe', { config: { probe: true } }, async () => ({}))
   app.options('/about/:id', async () => ({}))
-  const { promise, resolve: answerSlow } = Promise.withResolvers<object>()
+  const { promise, resolve: endSlow } = Promise.withResolvers<object>()
   app.get('/slow', () => promise)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const ended = () => exporter.getFinishedSpans()
@@ -35,10 +35,10 @@ async function listen({ acceptsParents = true } = {}) {
     const { traceparent }: { traceparent: string } = JSON.parse(await (await post(headers)).text())
     return traceparent.split('-')[1]
   }
-  return { url, traceOf, ended, answerSlow }
+  return { url, traceOf, ended, endSlow }
 }
 
-it('a request is in the trace of the session that it is about, also after its body was parsed', async () => {
+it('a request joins the trace of its session, even after its body was parsed', async () => {
   const { traceOf, ended } = await listen()
   expect(await traceOf()).toBe(sessionTraceId('sid_1'))
   await eventually(() => expect(ended()).toHaveLength(1))
@@ -49,17 +49,17 @@ it('a request is in the trace of the session that it is about, also after its bo
   expect(JSON.stringify(ended().map(({ attributes }) => attributes))).not.toContain('token')
 })
 
-it('a request goes on with the trace that it names, unless that is switched off', async () => {
-  const trusting = await listen()
-  expect(await trusting.traceOf({ traceparent: given })).toBe('a'.repeat(32))
-  expect(await trusting.traceOf({ traceparent: '00-0' })).toBe(sessionTraceId('sid_1'))
+it('a request continues the trace in its header, unless that is disabled', async () => {
+  const enabled = await listen()
+  expect(await enabled.traceOf({ traceparent: given })).toBe('a'.repeat(32))
+  expect(await enabled.traceOf({ traceparent: '00-0' })).toBe(sessionTraceId('sid_1'))
   await app.close()
-  const careful = await listen({ acceptsParents: false })
-  expect(await careful.traceOf({ traceparent: given })).toBe(sessionTraceId('sid_1'))
+  const disabled = await listen({ acceptsParents: false })
+  expect(await disabled.traceOf({ traceparent: given })).toBe(sessionTraceId('sid_1'))
 })
 
-it('probes and preflights have no span, and one whose client went away has', async () => {
-  const { url, ended, answerSlow } = await listen()
+it('probes and preflights have no span, but a request whose client disconnected does', async () => {
+  const { url, ended, endSlow } = await listen()
   expect((await fetch(`${url}/probe`)).status).toBe(200)
   expect((await fetch(`${url}/about/5`, { method: 'OPTIONS' })).status).toBe(200)
   expect((await fetch(`${url}/nothing`)).status).toBe(404)
@@ -69,5 +69,5 @@ it('probes and preflights have no span, and one whose client went away has', asy
     ['GET unknown', undefined],
     ['GET /slow', 'client_gone'],
   ])
-  answerSlow({})
+  endSlow({})
 })

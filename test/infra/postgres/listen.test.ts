@@ -8,43 +8,43 @@ const logger = pino({ level: 'silent' })
 const database = await createTestDatabase()
 afterAll(() => database.drop())
 
-function listening() {
-  const got: string[] = []
+function createListener() {
+  const received: string[] = []
   let reconnects = 0
   const open = () =>
     openListener({
       url: database.url,
       channels: ['news', 'Other'],
-      onNotification: (channel, payload) => got.push(`${channel}: ${payload}`),
+      onNotification: (channel, payload) => received.push(`${channel}: ${payload}`),
       onReconnect: () => {
         reconnects += 1
       },
       logger,
     })
-  return { got, open, reconnects: () => reconnects }
+  return { received, open, reconnects: () => reconnects }
 }
 
-test('hears what others notify on its channels', async () => {
-  const { got, open } = listening()
+test('receives notifications on its channels', async () => {
+  const { received, open } = createListener()
   const listener = await open()
   await database.pool.query(`notify news, 'a'; notify "Other"; notify elsewhere, 'b'`)
-  await eventually(() => expect(got).toEqual(['news: a', 'Other: ']))
+  await eventually(() => expect(received).toEqual(['news: a', 'Other: ']))
   await listener.close()
 })
 
-test('connects again after its connection was lost, and says so', async () => {
-  const { got, open, reconnects } = listening()
+test('reconnects after its connection was lost, and calls onReconnect', async () => {
+  const { received, open, reconnects } = createListener()
   const listener = await open()
   await database.pool.query(
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tidegate listener' and datname = current_database()",
   )
   await eventually(() => expect(reconnects()).toBe(1))
   await database.pool.query("notify news, 'again'")
-  await eventually(() => expect(got).toEqual(['news: again']))
+  await eventually(() => expect(received).toEqual(['news: again']))
   await listener.close()
 })
 
-test('rejects when it cannot connect at first', async () => {
+test('rejects if the first attempt to connect fails', async () => {
   const url = 'postgres://nobody:x@127.0.0.1:1/none'
   await expect(
     openListener({ url, channels: [], onNotification: () => {}, logger }),

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import {
   type Migrations,
+  PreReleaseTables,
   runMigrations,
-  UnreleasedTables,
 } from '../../../infra/postgres/migrations.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
@@ -36,22 +36,22 @@ const columns = async () => {
   return rows.map((row) => row.column_name)
 }
 
-test('many processes at once make the tables once', async () => {
+test('concurrent processes create the tables once', async () => {
   await Promise.all(Array.from({ length: 8 }, () => run(first)))
   expect(await columns()).toEqual(['id'])
 })
 
-test('a process that starts takes no lock on tables that another one works with', async () => {
+test('a start takes no lock on tables in use', async () => {
   await run(first)
   await transaction(database.pool, async (tx) => {
     await tx.query('insert into public.things values (1)')
-    // Would wait for the end of this transaction, and so for ever.
+    // With a lock it would wait for the end of this transaction, forever.
     await run(first)
   })
 })
 
 test.each([{ from: [] }, { from: [first] }, { from: [second] }, { from: [first, second] }])(
-  'a database that has seen $from.length versions has the tables of the newest at the end',
+  'a database with $from.length earlier versions is migrated to the newest one',
   async ({ from }) => {
     for (const version of from) await run(version)
     await run(third)
@@ -59,7 +59,7 @@ test.each([{ from: [] }, { from: [first] }, { from: [second] }, { from: [first, 
   },
 )
 
-test('the number is lost with the schema of the tables, so that they are made anew', async () => {
+test('the version is dropped with the schema, so its tables are created again', async () => {
   const create = 'create table own.things (id integer)'
   const own: Migrations = { name: 'things', schema: 'own', create }
   await run(own)
@@ -70,7 +70,7 @@ test('the number is lost with the schema of the tables, so that they are made an
   await database.pool.query('drop schema own cascade')
 })
 
-test('a step that fails leaves all as it was, of other tables too', async () => {
+test('a failed step rolls everything back, including other tables', async () => {
   await run(first)
   const others = { name: 'others', create: 'create table public.others (id integer)' }
   const failing = 'alter table public.things add column name text; select 1 / 0'
@@ -81,7 +81,7 @@ test('a step that fails leaves all as it was, of other tables too', async () => 
   expect(rows).toEqual([{ others: null }])
 })
 
-test('a database of a later version stays as it is, and the program of the version before starts on it', async () => {
+test('a program of an earlier version starts on a newer database and leaves it unchanged', async () => {
   await run(third)
   await run(second)
   await run(first)
@@ -89,13 +89,13 @@ test('a database of a later version stays as it is, and the program of the versi
   await run(third)
 })
 
-test('a database of a program before the first release is refused, and left as it is', async () => {
+test('a database of a pre-release is refused and left unchanged', async () => {
   const old = await createTestDatabase({ empty: true })
   await old.pool.query(
     'create schema tidegate; create table tidegate.table_sets (name text, ddl_hash text)',
   )
   const start = () => transaction(old.pool, (tx) => runMigrations(tx, [first]))
-  await expect(start()).rejects.toThrow(UnreleasedTables)
+  await expect(start()).rejects.toThrow(PreReleaseTables)
   await expect(start()).rejects.toThrow('created before 0.1.0, and no release')
   const { rows } = await old.pool.query("select to_regclass('public.things') as made")
   expect(rows).toEqual([{ made: null }])

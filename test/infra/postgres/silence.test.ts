@@ -17,7 +17,7 @@ afterAll(async () => {
 
 const failureOf = (work: Promise<unknown>) => work.then(() => undefined, toApiError)
 
-test('a database that has gone silent gives 503, in a query and in a transaction, and then a new connection', async () => {
+test('an unresponsive database causes 503 in queries and transactions, then connections are replaced', async () => {
   const pool = createPool({ url: proxy.url, max: 2, queryTimeoutMs: 200 })
   await pool.query('select 1')
   proxy.freeze()
@@ -31,13 +31,13 @@ test('a database that has gone silent gives 503, in a query and in a transaction
   await pool.end()
 })
 
-test('a listener whose line has gone silent connects again and hears what comes then', async () => {
-  const heard: string[] = []
+test('a listener with an unresponsive connection reconnects and receives later notifications', async () => {
+  const received: string[] = []
   let reconnects = 0
   const listener = await openListener({
     url: proxy.url,
     channels: ['news'],
-    onNotification: (_channel, payload) => heard.push(payload),
+    onNotification: (_channel, payload) => received.push(payload),
     onReconnect: () => {
       reconnects += 1
     },
@@ -47,22 +47,22 @@ test('a listener whose line has gone silent connects again and hears what comes 
   proxy.freeze()
   await eventually(() => expect(reconnects).toBe(1))
   await database.pool.query(`notify news, 'again'`)
-  await eventually(() => expect(heard).toEqual(['again']))
+  await eventually(() => expect(received).toEqual(['again']))
   await listener.close()
 })
 
-test('a statement that takes too long ends at the server too, and gives 503', async () => {
+test('a statement timeout cancels the statement on the server and causes 503', async () => {
   const pool = createPool({ url: database.url, max: 1, statementTimeoutMs: 100 })
   const message = expect.stringContaining('shorter time')
   const failure = await failureOf(pool.query('select pg_sleep(20)'))
   expect(failure).toMatchObject({ code: 'service.unavailable', message })
   const running = `select from pg_stat_activity where query like '%pg_sleep(20)%' and state = 'active' and pid <> pg_backend_pid()`
-  // The client hears of the error a moment before the server says that it is idle.
+  // The client gets the error a moment before the server reports that it is idle.
   await eventually(async () => expect((await database.pool.query(running)).rowCount).toBe(0))
   await pool.end()
 })
 
-test('a transaction that does nothing is ended by the server, so that its locks are free', async () => {
+test('the server aborts an idle transaction and releases its locks', async () => {
   const pool = createPool({ url: database.url, idleInTransactionMs: 100 })
   const idle = transaction(pool, async (tx) => {
     await tx.query('select pg_advisory_xact_lock(7)')

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { type Cte, runTogether } from '../../../infra/postgres/arrays.ts'
+import { type Cte, runAsOneStatement } from '../../../infra/postgres/arrays.ts'
 import {
   column,
   constrained,
@@ -56,23 +56,23 @@ await database.pool.query(pets.ddl + visits.ddl)
 beforeEach(() => database.pool.query('truncate pets, visits'))
 afterAll(() => database.drop())
 
-const run = (parts: Cte[]) => runTogether(database.pool, parts)
+const run = (parts: Cte[]) => runAsOneStatement(database.pool, parts)
 const found = async (...ids: `pet_${number}`[]) => [
   ...(await loadRows(database.pool, pets, { by: 'id', ids })).values(),
 ]
 
-test('rows are read as they were written', async () => {
+test('rows survive a round trip', async () => {
   const dog = { ...cat, id: 'pet_2', kind: 'dog', chip: null, toys: null } as const
   await run(saveRows(pets, [cat, dog]))
   expect(await found('pet_1', 'pet_2', 'pet_3')).toEqual([cat, dog])
 })
 
-test('what Postgres cannot store of foreign text is replaced', async () => {
+test('NUL in untrusted text is replaced', async () => {
   await run(saveRows(pets, [{ ...cat, name: 'M\0ia' }]))
   expect(await found('pet_1')).toEqual([{ ...cat, name: 'M\ufffdia' }])
 })
 
-test('saving replaces the row of the same key, whole', async () => {
+test('saving replaces all columns of a row with the same key', async () => {
   const visit = { pet_id: 'pet_1', at: 1, cost: 5 }
   await run(saveRows(visits, [visit, { ...visit, at: 2 }]))
   await run(saveRows(visits, [{ ...visit, cost: null }]))
@@ -85,14 +85,14 @@ test('saving replaces the row of the same key, whole', async () => {
   ])
 })
 
-test('inserting leaves rows that are there as they are', async () => {
+test('inserting leaves existing rows unchanged', async () => {
   await run(saveRows(pets, [cat]))
   const second = { ...cat, id: 'pet_2' } as const
   await run(insertRows(pets, [{ ...cat, name: 'other' }, second, second]))
   expect(await found('pet_1', 'pet_2')).toEqual([cat, second])
 })
 
-test('some fields are selected, or all but some', async () => {
+test('select and selectWithout list the fields', async () => {
   await run(saveRows(pets, [cat]))
   const read = async (columns: string) =>
     (await database.pool.query(`select ${columns} from pets p`)).rows
@@ -104,7 +104,7 @@ test('some fields are selected, or all but some', async () => {
   expect(pets.columnsWithout('chip', 'toys').map(({ name }) => name)).not.toContain('toys')
 })
 
-test('beside the columns stand what keeps it out of the log, its storage and its indexes', async () => {
+test('the DDL contains unlogged, storage parameters and indexes', async () => {
   const toys = table(
     'public.toys',
     {
@@ -143,6 +143,6 @@ test('beside the columns stand what keeps it out of the log, its storage and its
   ])
 })
 
-test('no rows are no statement', () => {
+test('no rows give no statement', () => {
   expect([...saveRows(visits, []), ...insertRows(visits, [])]).toEqual([])
 })

@@ -4,37 +4,38 @@ import { describe, expect, it } from 'vitest'
 import type { PostOptions } from '../../../infra/safe-http/client.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
-  answerOf,
+  closeAfterTest,
   createTestClient,
+  httpText,
   portOf,
   postTo,
   type RawRequest,
-  startNames,
+  startDns,
   startRawReceiver,
-  track,
 } from './raw-receiver.ts'
 
-type Answer = (request: RawRequest) => void
+type Responder = (request: RawRequest) => void
 
 const writes =
-  (text: string): Answer =>
+  (text: string): Responder =>
   ({ socket }) =>
     socket.write(text)
 const ends =
-  (text: string): Answer =>
+  (text: string): Responder =>
   ({ socket }) =>
     socket.end(text)
 
-/** Writes `piece` for ever: every 20 ms, or as fast as it is read. */
+/** Writes `piece` every 20 ms, without end. */
 const trickles =
-  (head: string, piece: string): Answer =>
+  (head: string, piece: string): Responder =>
   ({ socket }) => {
     socket.write(head)
     const timer = setInterval(() => socket.write(piece), 20)
     socket.on('close', () => clearInterval(timer))
   }
+/** Writes `piece` as fast as it is read, without end. */
 const floods =
-  (head: string, piece: string): Answer =>
+  (head: string, piece: string): Responder =>
   ({ socket }) => {
     socket.write(head)
     const more = () => {
@@ -44,9 +45,9 @@ const floods =
     more()
   }
 
-/** Posts to a receiver that answers so. */
-async function outcomeOf(answer: Answer, options: Partial<PostOptions> = {}) {
-  const receiver = await startRawReceiver(answer)
+/** Posts to a receiver with this responder. */
+async function outcomeOf(respond: Responder, options: Partial<PostOptions> = {}) {
+  const receiver = await startRawReceiver(respond)
   const url = `http://127.0.0.1:${receiver.port}/hook?a=b`
   const outcome = await createTestClient().post(postTo(url, { timeoutMs: 10_000, ...options }))
   return { outcome, receiver }
@@ -56,8 +57,8 @@ const ok = 'HTTP/1.1 200 X\r\n'
 const chunked = `${ok}transfer-encoding: chunked\r\n\r\n`
 
 describe('the request', () => {
-  it('is a POST of exactly the bytes, with the headers given, over HTTP/1.1', async () => {
-    const { outcome, receiver } = await outcomeOf(writes(answerOf(200)))
+  it('is a POST of exactly these bytes and headers over HTTP/1.1', async () => {
+    const { outcome, receiver } = await outcomeOf(writes(httpText(200)))
     expect(outcome).toMatchObject({ kind: 'response', status: 200, retryAfter: undefined })
     const [head, body] = (receiver.requests[0] ?? '').split('\r\n\r\n')
     expect(head?.split('\r\n').sort()).toEqual(
@@ -73,14 +74,16 @@ describe('the request', () => {
     expect(Buffer.from(body ?? '', 'latin1').toString()).toBe('{"a":"ä"}')
   })
 
-  it('is not sent if it may no longer be when there is a connection', async () => {
-    const { outcome, receiver } = await outcomeOf(writes(answerOf(200)), { canSend: () => false })
+  it('is not sent if canSend returns false once connected', async () => {
+    const { outcome, receiver } = await outcomeOf(writes(httpText(200)), {
+      canSend: () => false,
+    })
     expect(outcome).toMatchObject({ kind: 'failure', reason: 'dropped' })
     expect(receiver.requests).toEqual([])
   })
 
-  it('is a GET without a body, where something is to be read', async () => {
-    const receiver = await startRawReceiver(writes(answerOf(200, 'the file')))
+  it('is a GET without a body', async () => {
+    const receiver = await startRawReceiver(writes(httpText(200, 'the file')))
     const url = `http://127.0.0.1:${receiver.port}/.well-known/a.txt`
     const outcome = await createTestClient().get({ url, maxBytes: 3 })
     expect(outcome).toMatchObject({ status: 200, body: Buffer.from('the') })
@@ -91,14 +94,14 @@ describe('the request', () => {
 describe('responses', () => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\nretry-after: 1\r\n\r\n'
   it.each<[string, string, { status: number; body?: string; retryAfter?: string }]>([
-    ['stand as they are', answerOf(503, 'x'), { status: 503, body: 'x' }],
+    ['are returned as they are', httpText(503, 'x'), { status: 503, body: 'x' }],
     ['may have no body', 'HTTP/1.1 204 X\r\n\r\n', { status: 204 }],
     [
-      'say when to come back',
-      answerOf(429, '', 'Retry-After: 120\r\nRetry-After: 7\r\n'),
+      'have Retry-After',
+      httpText(429, '', 'Retry-After: 120\r\nRetry-After: 7\r\n'),
       { status: 429, retryAfter: '120' },
     ],
-    ['come after 1xx ones', hints + hints + answerOf(202), { status: 202 }],
+    ['follow 1xx responses', hints + hints + httpText(202), { status: 202 }],
     [
       'may be chunked',
       `${chunked}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`,
@@ -106,15 +109,15 @@ describe('responses', () => {
     ],
     [
       'are not decompressed',
-      answerOf(200, 'not gzip', 'content-encoding: gzip\r\n'),
+      httpText(200, 'not gzip', 'content-encoding: gzip\r\n'),
       { status: 200, body: 'not gzip' },
     ],
-  ])('%s', async (_what, answer, { status, body = '', retryAfter }) => {
-    const { outcome } = await outcomeOf(writes(answer))
+  ])('%s', async (_title, response, { status, body = '', retryAfter }) => {
+    const { outcome } = await outcomeOf(writes(response))
     expect(outcome).toMatchObject({ kind: 'response', status, retryAfter, body: Buffer.from(body) })
   })
 
-  it('are read to 64 KiB, and the connection of an endless one is closed', async () => {
+  it('are read up to 64 KiB; then the connection is closed', async () => {
     const { outcome, receiver } = await outcomeOf(
       floods(chunked, `4000\r\n${'x'.repeat(0x4000)}\r\n`),
     )
@@ -126,15 +129,15 @@ describe('responses', () => {
     [3, 'abc'],
     [6, 'abcdef'],
     [7, 'abcdef'],
-  ])('are read to the %i bytes asked for', async (maxBytes, body) => {
-    const { outcome } = await outcomeOf(writes(answerOf(200, 'abcdef')), { maxBytes })
+  ])('are read up to maxBytes: %i', async (maxBytes, body) => {
+    const { outcome } = await outcomeOf(writes(httpText(200, 'abcdef')), { maxBytes })
     expect(outcome).toMatchObject({ status: 200, body: Buffer.from(body) })
   })
 })
 
-describe('what is no response', () => {
+describe('failures', () => {
   const half = `${ok}content-length: 10\r\n\r\nhalf`
-  it.each<[string, string, Answer]>([
+  it.each<[string, string, Responder]>([
     ['reset', 'closes without a byte', ({ socket }) => socket.end()],
     ['reset', 'resets', ({ socket }) => socket.resetAndDestroy()],
     ['reset', 'stops in the headers', ends(`${ok}content-le`)],
@@ -150,23 +153,23 @@ describe('what is no response', () => {
     [
       'protocol',
       'has headers of 17 KiB',
-      writes(answerOf(200, '', `x: ${'x'.repeat(17 * 1024)}\r\n`)),
+      writes(httpText(200, '', `x: ${'x'.repeat(17 * 1024)}\r\n`)),
     ],
-    ['protocol', 'has headers without end', floods(ok, `x: ${'x'.repeat(1000)}\r\n`)],
-    ['protocol', 'says to go on unasked', writes('HTTP/1.1 100 Continue\r\n\r\n')],
+    ['protocol', 'sends endless headers', floods(ok, `x: ${'x'.repeat(1000)}\r\n`)],
+    ['protocol', 'sends an unrequested 100 Continue', writes('HTTP/1.1 100 Continue\r\n\r\n')],
     [
       'protocol',
-      'changes the protocol',
+      'switches protocols',
       writes('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
     ],
-    ['timeout', 'never answers', () => {}],
+    ['timeout', 'never responds', () => {}],
     ['timeout', 'stops in the body without closing', writes(half)],
     ['timeout', 'trickles headers', trickles(ok, 'x: y\r\n')],
     ['timeout', 'trickles its body', trickles(`${ok}content-length: 100000\r\n\r\n`, 'x')],
-    ['timeout', 'sends 1xx for ever', trickles('', 'HTTP/1.1 102 X\r\n\r\n')],
-  ])('%s: a receiver that %s', async (reason, _what, answer) => {
+    ['timeout', 'sends endless 1xx responses', trickles('', 'HTTP/1.1 102 X\r\n\r\n')],
+  ])('%s: a receiver that %s', async (reason, _what, respond) => {
     const timeoutMs = reason === 'timeout' ? 400 : 10_000
-    const { outcome, receiver } = await outcomeOf(answer, { timeoutMs })
+    const { outcome, receiver } = await outcomeOf(respond, { timeoutMs })
     const message = expect.stringMatching(/\w{3}/)
     expect(outcome).toMatchObject({ kind: 'failure', reason, message })
     expect(receiver.requests.length).toBe(1)
@@ -176,7 +179,7 @@ describe('what is no response', () => {
 
   it('timeout: a receiver that reads nothing', async () => {
     const server = createServer((socket) => socket.pause())
-    track(server)
+    closeAfterTest(server)
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const client = createTestClient({ timeoutMs: 400 })
     const body = 'x'.repeat(20_000_000)
@@ -184,7 +187,7 @@ describe('what is no response', () => {
     expect(outcome).toMatchObject({ kind: 'failure', reason: 'timeout' })
   })
 
-  it('connect: nobody listens', async () => {
+  it('connect: the port is closed', async () => {
     const server = createServer()
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const port = portOf(server)
@@ -206,11 +209,11 @@ describe('what is no response', () => {
   )
 })
 
-it('the end of a client ends what is under way, and leaves no connection', async () => {
+it('closing a client ends its requests and connections', async () => {
   const receiver = await startRawReceiver(({ socket, text }) => {
-    if (text.includes('/fast')) socket.write(answerOf(200))
+    if (text.includes('/fast')) socket.write(httpText(200))
   })
-  const dns = await startNames(() => 'silent')
+  const dns = await startDns(() => 'silent')
   const client = createTestClient({ dnsServers: [dns.address] })
   const url = `http://127.0.0.1:${receiver.port}`
   expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ status: 200 })
@@ -220,9 +223,9 @@ it('the end of a client ends what is under way, and leaves no connection', async
   ]
   await eventually(() => expect([receiver.requests.length, dns.questions.length]).toEqual([2, 2]))
   await client.close()
-  const stopped = { kind: 'failure', reason: 'reset', message: 'Sending was stopped.' }
-  expect(await Promise.all(posts)).toMatchObject([stopped, stopped])
+  const closed = { kind: 'failure', reason: 'reset', message: 'Sending was stopped.' }
+  expect(await Promise.all(posts)).toMatchObject([closed, closed])
   await eventually(() => expect(receiver.sockets.size).toBe(0))
-  expect(await client.post(postTo(`${url}/fast`))).toMatchObject(stopped)
+  expect(await client.post(postTo(`${url}/fast`))).toMatchObject(closed)
   await client.close()
 })

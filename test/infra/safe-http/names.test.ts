@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest'
 import { addressRecords } from '../../support/dns-server.ts'
-import { answerOf, createTestClient, postTo, startNames, startRawReceiver } from './raw-receiver.ts'
+import { createTestClient, httpText, postTo, startDns, startRawReceiver } from './raw-receiver.ts'
 
 const dnsTimeoutMs = 1000
 
-async function withDns(replyTo: Parameters<typeof startNames>[0]) {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-  const dns = await startNames(replyTo)
+async function withDns(replyTo: Parameters<typeof startDns>[0]) {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(httpText(200)))
+  const dns = await startDns(replyTo)
   const client = createTestClient({ dnsServers: [dns.address], dnsTimeoutMs })
   const post = (host: string) => client.post(postTo(`http://${host}:${receiver.port}/`))
   return { dns, receiver, post }
 }
 
-it('names are resolved by DNS for each connection, A and AAAA', async () => {
+it('resolves A and AAAA for a connection', async () => {
   const { dns, receiver, post } = await withDns((question) =>
     addressRecords(question, ['127.0.0.1']),
   )
@@ -21,7 +21,7 @@ it('names are resolved by DNS for each connection, A and AAAA', async () => {
   expect(receiver.requests[0]).toContain(`\r\nhost: receiver.example:${receiver.port}\r\n`)
 })
 
-it('localhost and all below it are this machine without asking DNS', async () => {
+it('resolves localhost and its subdomains to this machine without DNS', async () => {
   const { dns, post } = await withDns(() => 'NXDOMAIN')
   for (const host of ['localhost', 'LOCALHOST', 'localhost.', 'app.localhost']) {
     expect(await post(host)).toMatchObject({ status: 200 })
@@ -29,14 +29,14 @@ it('localhost and all below it are this machine without asking DNS', async () =>
   expect(dns.questions).toEqual([])
 })
 
-it.each<[string, string, Parameters<typeof startNames>[0]]>([
-  ['dns', 'do not exist', () => 'NXDOMAIN'],
-  ['dns', 'have no address', () => []],
-  ['dns', 'fail', () => 'SERVFAIL'],
-  ['dns', 'are never answered', () => 'silent'],
-  ['dns', 'have no A, and AAAA is never answered', ({ type }) => (type === 'A' ? [] : 'silent')],
-  ['address', 'lead to a private address', (question) => addressRecords(question, ['10.1.2.3'])],
-])('%s: names %s, which their owner is not told', async (reason, _what, replyTo) => {
+it.each<[string, string, Parameters<typeof startDns>[0]]>([
+  ['dns', 'does not exist', () => 'NXDOMAIN'],
+  ['dns', 'has no address', () => []],
+  ['dns', 'fails', () => 'SERVFAIL'],
+  ['dns', 'times out', () => 'silent'],
+  ['dns', 'has no A record, and AAAA times out', ({ type }) => (type === 'A' ? [] : 'silent')],
+  ['address', 'has a private address', (question) => addressRecords(question, ['10.1.2.3'])],
+])('%s: reports the same message for a name that %s', async (reason, _title, replyTo) => {
   const { post, receiver } = await withDns(replyTo)
   const outcome = await post('receiver.example')
   const message = 'No address that webhooks are sent to was found for the host.'
@@ -46,7 +46,7 @@ it.each<[string, string, Parameters<typeof startNames>[0]]>([
 })
 
 it.each(['silent', 'SERVFAIL'] as const)(
-  'names are reached by IPv4 when AAAA is answered by %s',
+  'connects over IPv4 if the reply to AAAA is %s',
   async (reply) => {
     const { post } = await withDns((question) =>
       question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : reply,
@@ -55,7 +55,7 @@ it.each(['silent', 'SERVFAIL'] as const)(
   },
 )
 
-it('names are followed along aliases, and by TCP when the answer is long', async () => {
+it('follows aliases, and uses TCP for a long reply', async () => {
   const many = Array.from({ length: 100 }, (_, index) => `127.0.1.${index}`)
   const { post } = await withDns((question) =>
     question.type === 'A'
@@ -68,7 +68,7 @@ it('names are followed along aliases, and by TCP when the answer is long', async
   expect(await post('receiver.example')).toMatchObject({ status: 200 })
 })
 
-it('names are reached at another address when nobody listens at the first', async () => {
+it('connects to the second address if the first refuses', async () => {
   const { post } = await withDns((question) => addressRecords(question, ['127.0.0.9', '127.0.0.1']))
   expect(await post('receiver.example')).toMatchObject({ status: 200 })
 })

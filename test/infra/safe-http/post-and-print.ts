@@ -1,7 +1,7 @@
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../infra/safe-http/client.ts'
 
-// Run by a test in an environment of its own: posts to each URL, and fetches the first as Node would.
+// Run by a test with its own environment: posts to each URL, and fetches the first with Node's fetch.
 const urls = process.argv.slice(2)
 const client = createWebhookClient({ rules: createAddressRules(['127.0.0.0/8']) })
 const outcomes: string[] = []
@@ -12,6 +12,6 @@ for (const url of urls) {
 await client.close()
 const fetched = await fetch(urls[0] ?? '').then(
   (response) => response.text(),
-  () => 'not at all',
+  () => 'failed',
 )
 process.stdout.write(JSON.stringify({ fetched, outcomes }))

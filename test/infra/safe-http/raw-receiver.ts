@@ -33,9 +33,9 @@ export function afterwards(cleanUp: () => unknown): void {
   cleanUps.push(cleanUp)
 }
 
-/** A receiver that answers with whatever bytes `answer` writes, once a whole request has come. */
+/** Starts a receiver that calls `respond` with each complete request. */
 export async function startRawReceiver(
-  answer: (request: RawRequest) => void,
+  respond: (request: RawRequest) => void,
   options: {
     host?: string
     port?: number
@@ -55,12 +55,12 @@ export async function startRawReceiver(
       const text = received.slice(0, length)
       received = received.slice(length)
       receiver.requests.push(text)
-      answer({ socket, text, nth: ++nth })
+      respond({ socket, text, nth: ++nth })
     })
   }
   const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve)
   server.on('tlsClientError', () => {})
-  track(server, receiver.sockets)
+  closeAfterTest(server, receiver.sockets)
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1')
   await once(server, 'listening')
   receiver.port = portOf(server)
@@ -74,14 +74,15 @@ function requestLength(text: string): number | undefined {
   return headEnd + 4 + Number(bodyLength)
 }
 
-/** A DNS server, closed after the test. */
-export async function startNames(replyTo: Parameters<typeof startDnsServer>[0]) {
+/** Starts a DNS server that is closed after the test. */
+export async function startDns(replyTo: Parameters<typeof startDnsServer>[0]) {
   const dns = await startDnsServer(replyTo)
   afterwards(() => dns.close())
   return dns
 }
 
-export function track(server: Server, sockets = new Set<Socket>()): void {
+/** Records open sockets in `sockets`, and closes server and sockets after the test. */
+export function closeAfterTest(server: Server, sockets = new Set<Socket>()): void {
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
@@ -100,7 +101,7 @@ export function portOf(server: Server): number {
   return address.port
 }
 
-/** A client that may reach 127.0.0.0/8, unless told otherwise; closed after the test. */
+/** Creates a client that by default may reach 127.0.0.0/8, and is closed after the test. */
 export function createTestClient(options: Partial<WebhookClientOptions> = {}): WebhookClient {
   const client = createWebhookClient({ rules: createAddressRules(['127.0.0.0/8']), ...options })
   afterwards(() => client.close())
@@ -116,6 +117,6 @@ export function postTo(url: string, rest: Partial<PostOptions> = {}): PostOption
   }
 }
 
-export function answerOf(status: number, body = '', headers = ''): string {
+export function httpText(status: number, body = '', headers = ''): string {
   return `HTTP/1.1 ${status} Whatever\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }

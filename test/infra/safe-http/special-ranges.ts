@@ -1,6 +1,6 @@
 /**
- * First and last address of every range of IANA's special-purpose registries (iana-ipv4-special-registry,
- * iana-ipv6-special-registry, both as of 2025), multicast, deprecated ranges, and the addresses of cloud metadata.
+ * First and last addresses of all ranges in IANA's special-purpose registries (iana-ipv4-special-registry,
+ * iana-ipv6-special-registry, both as of 2025), multicast and deprecated ranges, and cloud metadata addresses.
  */
 export const specialRanges: [string, string, string][] = [
   ['this network', '0.0.0.0', '0.255.255.255'],

@@ -8,22 +8,22 @@ import {
   createAddressRules,
   webhookUrlProblem,
 } from '../../../infra/safe-http/addresses.ts'
-import type { PostOutcome } from '../../../infra/safe-http/client.ts'
+import type { RequestOutcome } from '../../../infra/safe-http/client.ts'
 import { addressRecords, type DnsQuestion, type DnsReply } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   afterwards,
-  answerOf,
+  closeAfterTest,
   createTestClient,
+  httpText,
   portOf,
   postTo,
-  startNames,
+  startDns,
   startRawReceiver,
-  track,
 } from './raw-receiver.ts'
 import { specialRanges } from './special-ranges.ts'
 
-/** Every way in which a URL can say an IPv4 address, and the IPv6 addresses that carry it. */
+/** Returns all notations of an IPv4 address in a URL, and the IPv6 addresses that embed it. */
 function notationsOf(ip: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number)
   const number = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
@@ -86,7 +86,7 @@ const specialHosts = [
   '1.1.1.1.localhost',
 ]
 
-/** All addresses by which this machine reaches itself; an IPv6 one with a scope cannot stand in a URL. */
+/** Returns this machine's addresses as URL hosts. Omits link-local IPv6, which would need a zone. */
 function ownHosts(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
   return all
@@ -94,8 +94,8 @@ function ownHosts(): string[] {
     .map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address))
 }
 
-/** Answers of DNS that must lead nowhere, by the first label of the name. */
-const badAnswers: Record<string, string[]> = {
+/** DNS replies that must not cause a connection, by the first label of the name. */
+const badReplies: Record<string, string[]> = {
   ...Object.fromEntries(specialAddresses.map((ip, index) => [`special-${index}`, [ip]])),
   'mixed-first': ['127.0.0.1', '8.8.8.8'],
   'mixed-last': ['8.8.8.8', '127.0.0.1'],
@@ -112,13 +112,13 @@ async function startCanary(host?: string, port = 0) {
     canary.connections++
     socket.on('error', () => {}).destroy()
   })
-  track(server)
+  closeAfterTest(server)
   await once(server.listen(port, host), 'listening')
   canary.port = portOf(server)
   return canary
 }
 
-/** Counts the sockets that this process begins to connect, wherever they lead. */
+/** Counts all sockets that this process starts to connect. */
 function watchSockets() {
   const watch = { begun: 0 }
   const count = () => {
@@ -129,41 +129,41 @@ function watchSockets() {
   return watch
 }
 
-function reasonOf(outcome: PostOutcome): string {
+function reasonOf(outcome: RequestOutcome): string {
   return outcome.kind === 'failure' ? outcome.reason : `response ${outcome.status}`
 }
 
-/** Names of `badAnswers`, directly and at the end of aliases. */
+/** Replies to the names of `badReplies`, directly or through aliases. */
 function replyToBadNames(question: DnsQuestion): DnsReply {
   const [label = ''] = question.name.split('.')
   const isAlias = label.startsWith('alias-')
-  const answers = badAnswers[isAlias ? label.slice('alias-'.length) : label]
-  if (!answers) return 'NXDOMAIN'
-  if (!isAlias) return addressRecords(question, answers)
+  const addresses = badReplies[isAlias ? label.slice('alias-'.length) : label]
+  if (!addresses) return 'NXDOMAIN'
+  if (!isAlias) return addressRecords(question, addresses)
   return [
     { name: question.name, type: 'CNAME', data: 'middle.example' },
     { name: 'middle.example', type: 'CNAME', data: 'end.example' },
-    ...addressRecords({ ...question, name: 'end.example' }, answers),
+    ...addressRecords({ ...question, name: 'end.example' }, addresses),
   ]
 }
 
-describe('what leads into private networks', () => {
-  const names = Object.keys(badAnswers).flatMap((name) => [
+describe('URLs of private networks', () => {
+  const names = Object.keys(badReplies).flatMap((name) => [
     `${name}.example`,
     `alias-${name}.example`,
   ])
-  const written = [
+  const literalHosts = [
     ...['127.0.0.1', '169.254.169.254', '192.168.1.1', '0.0.0.0'].flatMap(notationsOf),
     ...specialHosts,
     ...ownHosts(),
   ]
-  const hosts = [...written, ...names]
+  const hosts = [...literalHosts, ...names]
 
-  it('no URL of it is connected to', async () => {
+  it('are never connected to', async () => {
     const canary = await startCanary()
-    const dns = await startNames(replyToBadNames)
+    const dns = await startDns(replyToBadNames)
     const strict = createAddressRules([])
-    // Exceptions make more URLs possible, but not more of these.
+    // Allowed networks permit more URLs, but none of these.
     const loose = createAddressRules(['10.99.0.0/16', 'fd99::/64'])
     const clients = [strict, loose].map((rules) =>
       createTestClient({ rules, dnsServers: [dns.address] }),
@@ -182,7 +182,7 @@ describe('what leads into private networks', () => {
     expect([canary.connections, sockets.begun]).toEqual([0, 0])
     expect(dns.questions.length).toBeGreaterThanOrEqual(names.length)
 
-    // The canary would have noticed, at every address of this machine.
+    // Checks that the canary notices connections at every address of this machine.
     const own = ['127.0.0.1', '127.0.0.2', ...ownHosts()]
     for (const host of own) {
       await once(connect({ host: host.replace(/[[\]]/g, ''), port: canary.port }), 'close')
@@ -190,26 +190,26 @@ describe('what leads into private networks', () => {
     expect([canary.connections, sockets.begun]).toEqual([own.length, own.length])
   })
 
-  it('no URL that says so itself is accepted for an endpoint', () => {
+  it('are rejected for an endpoint if the URL shows the address', () => {
     const rules = [createAddressRules([]), createAddressRules(['10.99.0.0/16'])]
-    for (const host of written) {
+    for (const host of literalHosts) {
       const problems = rules.map((rule) => webhookUrlProblem(`https://${host}/hook`, rule))
       expect(problems, host).toEqual([expect.any(String), expect.any(String)])
     }
   })
 })
 
-/** As if 127.0.0.1 were a public address, and the only one: what is at other addresses may not be reached. */
-const onlyOne: AddressRules = {
-  hasExceptions: true,
+/** Rules as if 127.0.0.1 were the only allowed address. */
+const loopback: AddressRules = {
+  hasAllowedNetworks: true,
   isAllowed: (ip) => ip === '127.0.0.1',
-  isException: (ip) => ip === '127.0.0.1',
+  isInAllowedNetwork: (ip) => ip === '127.0.0.1',
 }
 
-/** A receiver at 127.0.0.1, and canaries at the same port of other addresses. */
-async function startNeighbours(answer: string | ((text: string, port: number) => string)) {
+/** Starts a receiver at 127.0.0.1, and canaries at the same port of other addresses. */
+async function startNeighbors(response: string | ((text: string, port: number) => string)) {
   const receiver = await startRawReceiver(({ socket, text }) =>
-    socket.write(typeof answer === 'string' ? answer : answer(text, receiver.port)),
+    socket.write(typeof response === 'string' ? response : response(text, receiver.port)),
   )
   const canaries = [await startCanary('127.0.0.2', receiver.port)]
   if (ownHosts().includes('[::1]')) canaries.push(await startCanary('::1', receiver.port))
@@ -219,7 +219,7 @@ async function startNeighbours(answer: string | ((text: string, port: number) =>
   }
 }
 
-const places = (port: number) => [
+const locations = (port: number) => [
   `http://127.0.0.2:${port}/`,
   `http://[::1]:${port}/`,
   `//127.0.0.2:${port}/`,
@@ -229,54 +229,51 @@ const places = (port: number) => [
 ]
 
 it.each([201, 300, 301, 302, 303, 304, 305, 307, 308])(
-  'redirects of status %i are not followed',
+  'does not follow redirects of status %i',
   async (status) => {
-    const { receiver, canaryConnections } = await startNeighbours((text, port) => {
-      const place = places(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
+    const { receiver, canaryConnections } = await startNeighbors((text, port) => {
+      const location = locations(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
       const headers = [
-        `location: ${place}`,
-        `content-location: ${place}`,
-        `refresh: 0; url=${place}`,
+        `location: ${location}`,
+        `content-location: ${location}`,
+        `refresh: 0; url=${location}`,
         `alt-svc: h2="127.0.0.2:${port}"`,
-        `link: <${place}>; rel=canonical`,
+        `link: <${location}>; rel=canonical`,
       ]
       return `HTTP/1.1 ${status} X\r\n${headers.join('\r\n')}\r\ncontent-length: 0\r\n\r\n`
     })
-    const client = createTestClient({ rules: onlyOne })
-    for (const index of places(receiver.port).keys()) {
+    const client = createTestClient({ rules: loopback })
+    for (const index of locations(receiver.port).keys()) {
       const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/${index}`))
       expect(outcome).toMatchObject({ kind: 'response', status })
     }
-    expect(receiver.requests.length).toBe(places(0).length)
+    expect(receiver.requests.length).toBe(locations(0).length)
     expect(canaryConnections()).toBe(0)
   },
 )
 
-it.each(['127.0.0.2', '::1'])(
-  'a name that changes its address is followed until it becomes %s',
-  async (bad) => {
-    const { receiver, canaryConnections } = await startNeighbours(
-      answerOf(200, '', 'connection: close\r\n'),
-    )
-    const dns = await startNames((question) =>
-      addressRecords(question, question.before < 3 ? ['127.0.0.1'] : [bad]),
-    )
-    const client = createTestClient({ rules: onlyOne, dnsServers: [dns.address] })
-    const reasons: string[] = []
-    for (let count = 0; count < 5; count++) {
-      reasons.push(reasonOf(await client.post(postTo(`http://rebind.example:${receiver.port}/`))))
-    }
-    expect(reasons).toEqual(['response 200', 'response 200', 'response 200', 'address', 'address'])
-    // Asked once for each connection: there is no second answer to change.
-    expect(dns.questions.filter((question) => question.startsWith('A ')).length).toBe(5)
-    expect([receiver.connections, canaryConnections()]).toEqual([3, 0])
-  },
-)
+it.each(['127.0.0.2', '::1'])('follows a name to new addresses until one is %s', async (bad) => {
+  const { receiver, canaryConnections } = await startNeighbors(
+    httpText(200, '', 'connection: close\r\n'),
+  )
+  const dns = await startDns((question) =>
+    addressRecords(question, question.before < 3 ? ['127.0.0.1'] : [bad]),
+  )
+  const client = createTestClient({ rules: loopback, dnsServers: [dns.address] })
+  const reasons: string[] = []
+  for (let count = 0; count < 5; count++) {
+    reasons.push(reasonOf(await client.post(postTo(`http://rebind.example:${receiver.port}/`))))
+  }
+  expect(reasons).toEqual(['response 200', 'response 200', 'response 200', 'address', 'address'])
+  // One lookup per connection leaves no second reply to change.
+  expect(dns.questions.filter((question) => question.startsWith('A ')).length).toBe(5)
+  expect([receiver.connections, canaryConnections()]).toEqual([3, 0])
+})
 
-it('the address at the other end is checked when the connection is there, before a byte is sent', async () => {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
+it('checks the peer address after connecting, before it sends a byte', async () => {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(httpText(200)))
   let checks = 0
-  const rules: AddressRules = { ...onlyOne, isException: () => ++checks === 1 }
+  const rules: AddressRules = { ...loopback, isInAllowedNetwork: () => ++checks === 1 }
   const client = createTestClient({ rules })
   const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
   expect(outcome).toMatchObject({ kind: 'failure', reason: 'address' })
@@ -285,14 +282,18 @@ it('the address at the other end is checked when the connection is there, before
   expect(receiver.requests).toEqual([])
 })
 
-it('the address at the other end has to be an exception for plain http', async () => {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-  const rules = { hasExceptions: false, isAllowed: () => true, isException: () => false }
+it('allows plain http only to allowed networks', async () => {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(httpText(200)))
+  const rules = {
+    hasAllowedNetworks: false,
+    isAllowed: () => true,
+    isInAllowedNetwork: () => false,
+  }
   const client = createTestClient({ rules })
   const plain = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
   expect(plain).toMatchObject({ kind: 'failure', reason: 'address' })
   expect(receiver.connections).toBe(0)
-  // By TLS it would be reached, if it spoke that.
+  // A TLS connection is allowed, although the receiver doesn't speak TLS.
   const https = postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 })
   const secure = await client.post(https)
   expect(secure.kind).toBe('failure')

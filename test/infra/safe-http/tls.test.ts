@@ -8,13 +8,13 @@ import { addressRecords } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createAuthority } from '../../support/tls-certificates.ts'
 import {
-  answerOf,
+  closeAfterTest,
   createTestClient,
+  httpText,
   portOf,
   postTo,
-  startNames,
+  startDns,
   startRawReceiver,
-  track,
 } from './raw-receiver.ts'
 
 const authority = createAuthority()
@@ -22,10 +22,10 @@ const host = 'receiver.example'
 const good = authority.issue({ host })
 
 async function startTls(tls: { key: string; cert: string; maxVersion?: 'TLSv1.2' }) {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'fine')), {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(httpText(200, 'fine')), {
     tls,
   })
-  const dns = await startNames((question) => addressRecords(question, ['127.0.0.1']))
+  const dns = await startDns((question) => addressRecords(question, ['127.0.0.1']))
   const client = createTestClient({ dnsServers: [dns.address], ca: authority.ca })
   const post = (name = host) => client.post(postTo(`https://${name}:${receiver.port}/hook`))
   return { receiver, dns, post }
@@ -33,7 +33,7 @@ async function startTls(tls: { key: string; cert: string; maxVersion?: 'TLSv1.2'
 
 describe('certificates', () => {
   it.each([['TLSv1.2' as const], [undefined]])(
-    'a good one is accepted, highest version %s',
+    'a valid one is accepted, maximum version %s',
     async (maxVersion) => {
       const { receiver, post } = await startTls({ ...good, ...(maxVersion ? { maxVersion } : {}) })
       for (const name of [host, host.toUpperCase(), `${host}.`]) {
@@ -44,25 +44,25 @@ describe('certificates', () => {
   )
 
   const dayMs = 24 * 60 * 60 * 1000
-  /** Valid from and until so many days from now. */
-  const lasting = (from: number, until: number) => ({
+  /** Options of a certificate that is valid between two days, counted from today. */
+  const validBetween = (from: number, until: number) => ({
     host,
     notBefore: new Date(Date.now() + from * dayMs),
     notAfter: new Date(Date.now() + until * dayMs),
   })
   const other = createAuthority('Other')
   it.each([
-    ['has expired', authority.issue(lasting(-2, -1)), 'expired'],
-    ['is not valid yet', authority.issue(lasting(1, 2)), 'NOT_YET_VALID'],
+    ['has expired', authority.issue(validBetween(-2, -1)), 'expired'],
+    ['is not valid yet', authority.issue(validBetween(1, 2)), 'NOT_YET_VALID'],
     ['is for another host', authority.issue({ host: 'other.example' }), 'another host'],
-    ['is for a host below', authority.issue({ host: `a.${host}` }), 'another host'],
-    ['is of an authority that is not trusted', other.issue({ host }), 'not trusted'],
+    ['is for a subdomain', authority.issue({ host: `a.${host}` }), 'another host'],
+    ['is from an untrusted authority', other.issue({ host }), 'not trusted'],
     [
       'has the name of our authority but not its key',
       createAuthority().issue({ host }),
       'not trusted',
     ],
-  ])('one that %s is refused every time, whatever the version', async (_what, bad, word) => {
+  ])('one that %s is rejected every time, with any version', async (_title, bad, word) => {
     for (const tls of [bad, { ...bad, maxVersion: 'TLSv1.2' as const }]) {
       const { receiver, post } = await startTls(tls)
       for (let count = 0; count < 3; count++) {
@@ -75,14 +75,14 @@ describe('certificates', () => {
     }
   })
 
-  it('one that Node does not know is refused without an authority of our own', async () => {
+  it('one from a private authority is rejected without the option ca', async () => {
     const { receiver, dns } = await startTls(good)
     const client = createTestClient({ dnsServers: [dns.address] })
     const outcome = await client.post(postTo(`https://${host}:${receiver.port}/`))
     expect(outcome).toMatchObject({ kind: 'failure', reason: 'tls' })
   })
 
-  it('of an IP address that is an exception are compared with the address', async () => {
+  it('of an IP address in an allowed network must name the address', async () => {
     const byAddress = await startTls(authority.issue({ host: '127.0.0.1' }))
     expect(await byAddress.post('127.0.0.1')).toMatchObject({ status: 200 })
     expect(await byAddress.post('127.0.0.2')).toMatchObject({ kind: 'failure' })
@@ -96,7 +96,7 @@ async function outcomeOf(serve: (socket: Socket) => void) {
     socket.on('error', () => {})
     serve(socket)
   })
-  track(server)
+  closeAfterTest(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const client = createTestClient({ connectTimeoutMs: 500, timeoutMs: 10_000 })
   return await client.post(postTo(`https://127.0.0.1:${portOf(server)}/`))
@@ -106,18 +106,18 @@ it.each<[string, string, (socket: Socket) => void]>([
   ['tls', 'speaks plain HTTP', (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
   ['tls', 'closes', (socket) => socket.once('data', () => socket.end())],
   ['tls', 'resets', (socket) => socket.once('data', () => socket.resetAndDestroy())],
-  ['timeout', 'says nothing', () => {}],
-])('%s in a handshake: a receiver that %s', async (reason, _what, serve) => {
+  ['timeout', 'sends nothing', () => {}],
+])('%s during the handshake: a receiver that %s', async (reason, _title, serve) => {
   const outcome = await outcomeOf(serve)
   expect(outcome).toMatchObject({ kind: 'failure', reason })
-  // The time of the whole post, which is longer.
-  expect(outcome).not.toMatchObject({ message: 'The receiver did not answer in time.' })
+  // The message of the request timeout, which is longer than the connect timeout.
+  expect(outcome).not.toMatchObject({ message: 'The receiver did not respond in time.' })
 })
 
-it('the environment changes nothing: no proxy is used, and certificates are verified', async () => {
-  const proxy = await startRawReceiver(({ socket }) => socket.end(answerOf(403)))
-  const plain = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'direct')))
-  const bad = await startRawReceiver(({ socket }) => socket.write(answerOf(200)), {
+it('ignores environment variables for proxies and certificate checks', async () => {
+  const proxy = await startRawReceiver(({ socket }) => socket.end(httpText(403)))
+  const plain = await startRawReceiver(({ socket }) => socket.write(httpText(200, 'direct')))
+  const bad = await startRawReceiver(({ socket }) => socket.write(httpText(200)), {
     tls: createAuthority('Other').issue({ host: '127.0.0.1' }),
   })
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [
@@ -137,7 +137,7 @@ it('the environment changes nothing: no proxy is used, and certificates are veri
   const { stdout } = await promisify(execFile)(process.execPath, [script, ...urls], { env })
   const { outcomes, fetched } = JSON.parse(stdout)
   expect(outcomes).toEqual(['200 direct', 'tls'])
-  // Node's own fetch asked the proxy, which shows that the environment names one. Node 24 fails there; 26 returns the 403.
-  expect(['not at all', '']).toContain(fetched)
+  // Node's own fetch uses the proxy, which proves that the environment is set. Node 24 fails, 26 returns the 403.
+  expect(['failed', '']).toContain(fetched)
   expect([proxy.requests.length, plain.requests.length, bad.requests.length]).toEqual([1, 1, 0])
 })

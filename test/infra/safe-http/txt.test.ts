@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { txtRecords } from '../../../infra/safe-http/txt.ts'
+import { lookUpTxt } from '../../../infra/safe-http/txt.ts'
 import { type DnsReply, startDnsServer } from '../../support/dns-server.ts'
 
 async function recordsOf(reply: (name: string) => DnsReply, name = '_tidegate.acme.example') {
@@ -8,10 +8,10 @@ async function recordsOf(reply: (name: string) => DnsReply, name = '_tidegate.ac
       await this.close()
     },
   })
-  return { records: await txtRecords(name, { dnsServers: [dns.address], timeoutMs: 1000 }), dns }
+  return { records: await lookUpTxt(name, { dnsServers: [dns.address], timeoutMs: 1000 }), dns }
 }
 
-test('each record is in one piece, however DNS cuts it', async () => {
+test('joins the parts of each record', async () => {
   const { records, dns } = await recordsOf((name) => [
     { name, type: 'TXT', ttl: 0, data: ['tidegate-', 'verification=abc'] },
     { name, type: 'TXT', ttl: 0, data: 'v=spf1 -all' },
@@ -20,10 +20,10 @@ test('each record is in one piece, however DNS cuts it', async () => {
   expect(new Set(dns.questions)).toEqual(new Set(['TXT _tidegate.acme.example']))
 })
 
-test.each(['NXDOMAIN', 'SERVFAIL', 'silent'] as const)('%s is none', async (reply) => {
+test.each(['NXDOMAIN', 'SERVFAIL', 'silent'] as const)('%s returns none', async (reply) => {
   expect((await recordsOf(() => reply)).records).toEqual([])
 })
 
-test('a name that DNS cannot have is none', async () => {
+test('an invalid name returns none', async () => {
   expect((await recordsOf(() => [], `_tidegate.${'a'.repeat(300)}.example`)).records).toEqual([])
 })

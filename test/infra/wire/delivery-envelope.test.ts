@@ -28,28 +28,30 @@ describe('the golden vector', () => {
     expect(openEnvelope(envelope, vectorKey)).toEqual(vector.payload)
   })
 
-  test('its key id is the fingerprint of its public key', () => {
+  test('has the fingerprint of its public key as key id', () => {
     const { public_key, key_id } = deliveryRequestSchema.parse(request.delivery)
     expect(deliveryKeyId(Buffer.from(public_key, 'base64url'))).toBe(key_id)
     expect(key_id).toBe(request.derived_key_id)
   })
 
-  test('what is sealed to its key opens, and never the same way twice', () => {
+  test('opens what is sealed to its key, with new keys, salt and iv each time', () => {
     const privateKey = vectorKey
     const delivery = deliveryRequestSchema.parse(vector.delivery)
-    const [one, two] = [0, 1].map(() => sealEnvelope(payload, { delivery, random: randomBytes }))
-    if (!one || !two) throw new Error('unreachable')
-    expect(openEnvelope(one, privateKey)).toEqual(payload)
-    expect(openEnvelope(two, privateKey)).toEqual(payload)
+    const [first, second] = [0, 1].map(() =>
+      sealEnvelope(payload, { delivery, random: randomBytes }),
+    )
+    if (!first || !second) throw new Error('unreachable')
+    expect(openEnvelope(first, privateKey)).toEqual(payload)
+    expect(openEnvelope(second, privateKey)).toEqual(payload)
     for (const name of ['ephemeral_public_key', 'salt', 'iv', 'ciphertext'] as const)
-      expect(one[name]).not.toBe(two[name])
+      expect(first[name]).not.toBe(second[name])
   })
 })
 
 describe('envelopes', () => {
   const { privateKey, delivery } = generateDeliveryKeys()
 
-  test('any outputs come out as they went in', () => {
+  test('return any outputs unchanged', () => {
     const seed = Date.now()
     console.log('fast-check seed', seed)
     const names = fc.string().filter((name) => name !== '__proto__')
@@ -65,14 +67,14 @@ describe('envelopes', () => {
     )
   })
 
-  test('another key opens nothing', () => {
+  test('cannot be opened with another key', () => {
     const sealed = sealEnvelope(payload, { delivery, random: randomBytes })
     const other = generateDeliveryKeys().privateKey
     expect(() => openEnvelope(sealed, other)).toThrow(UnreadableEnvelope)
   })
 
   test.each(['ephemeral_public_key', 'salt', 'iv', 'ciphertext', 'tag'] as const)(
-    'a changed %s is noticed',
+    'cannot be opened with a changed %s',
     (name) => {
       const sealed = sealEnvelope(payload, { delivery, random: randomBytes })
       const bytes = Buffer.from(sealed[name], 'base64url')
@@ -87,13 +89,13 @@ describe('envelopes', () => {
     ['another algorithm', { algorithm: 'none' }],
     ['a short salt', { salt: 'AAAA' }],
     ['padding', { iv: 'AAAAAAAAAAAAAAA=' }],
-    ['bits that no byte has', { tag: `${'A'.repeat(21)}B` }],
-  ])('%s is refused by the schema', (_, change) => {
+    ['non-canonical base64url', { tag: `${'A'.repeat(21)}B` }],
+  ])('the schema rejects %s', (_, change) => {
     expect(deliveryEnvelopeSchema.safeParse({ ...vector.envelope, ...change }).success).toBe(false)
   })
 })
 
-test('a member more is read over, in the envelope and in what it seals', () => {
+test('ignores unknown members in the envelope and its payload', () => {
   const more = { ...vector.envelope, note: 'x', __proto__: { salt: 'y' } }
   expect(deliveryEnvelopeSchema.parse(more)).toEqual(vector.envelope)
   const { privateKey, delivery } = generateDeliveryKeys()
@@ -102,7 +104,7 @@ test('a member more is read over, in the envelope and in what it seals', () => {
   expect(openEnvelope(sealed, privateKey)).toEqual(payload)
 })
 
-// RFC 7748, section 6.1: the points with which every agreement gives zero.
+// Points whose shared secret is always zero (RFC 7748, section 6.1).
 const lowOrder = [
   '0000000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000000',
@@ -113,11 +115,11 @@ const lowOrder = [
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
 ]
 
-test.each(lowOrder)('nothing is sealed to the low-order point %s', (hex) => {
+test.each(lowOrder)('the low-order point %s is not usable', (hex) => {
   expect(isUsablePublicKey(Buffer.from(hex, 'hex').toString('base64url'))).toBe(false)
 })
 
-test('other public keys are usable, wrong lengths are not', () => {
+test('other public keys are usable unless their length is wrong', () => {
   expect(isUsablePublicKey(generateDeliveryKeys().delivery.public_key)).toBe(true)
   expect(isUsablePublicKey(randomBytes(31).toString('base64url'))).toBe(false)
   expect(isUsablePublicKey('')).toBe(false)

@@ -13,7 +13,7 @@ import {
 
 const split = (text: string) => text.trim().split(/\s+/)
 
-const handOver =
+const criticalNames =
   split(`ALL_PROXY BASH_ENV BASH_FUNC_ls%% BUNDLE_GEMFILE CARGO_BUILD_RUSTC_WRAPPER CARGO_HOME CLASSPATH
   CURL_CA_BUNDLE DOCKER_HOST DOTNET_STARTUP_HOOKS DYLD_INSERT_LIBRARIES EDITOR ENV GIT_CONFIG_COUNT GIT_SSH
   GIT_SSH_COMMAND GOFLAGS GOPROXY HOME HTTPS_PROXY HTTP_PROXY IFS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS LD_AUDIT
@@ -23,8 +23,8 @@ const handOver =
   SSH_ASKPASS SSH_AUTH_SOCK SSLKEYLOGFILE SSL_CERT_FILE SUDO_ASKPASS TMPDIR UV_INDEX_URL VISUAL XDG_CONFIG_HOME
   YARN_REGISTRY ZDOTDIR _JAVA_OPTIONS`)
 
-/** Names that services really use, and some that come close to those above. */
-const honest =
+/** Names that services use, and some that resemble critical ones. */
+const usual =
   split(`ACME_API_KEY ACME_CALLBACK_URL ACME_HTTPS_PROXY_KEY ACME_PATH ALGOLIA_APP_ID ANTHROPIC_API_KEY
   AUTH0_DOMAIN AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY BUNNY_API_KEY CARGO_REGISTRY_TOKEN CIRCLECI_TOKEN
   CLOUDFLARE_API_TOKEN CODECOV_TOKEN COMPOSERIZE_KEY DATABASE_URL DATADOG_API_KEY DENO_DEPLOY_TOKEN
@@ -35,17 +35,17 @@ const honest =
   SHELLHUB_KEY SSHID_TOKEN SSLMATE_API_KEY STRIPE_SECRET_KEY SUPABASE_URL TWILIO_AUTH_TOKEN USERLIST_KEY
   XNPM_CONFIG_X`)
 
-test.each(handOver)('%s would hand the machine over', (name) => {
+test.each(criticalNames)('%s is critical', (name) => {
   expect(isCriticalEnvName(name)).toBe(true)
   expect(isCriticalEnvName(name.toLowerCase())).toBe(true)
 })
 
-test.each(honest)('%s is harmless', (name) => {
+test.each(usual)('%s is harmless', (name) => {
   expect(isCriticalEnvName(name)).toBe(false)
   expect(isOperatorEnvName(name)).toBe(false)
 })
 
-test('what configures our own tools may come from the operator alone', () => {
+test('TIDEGATE_ names are for the operator', () => {
   expect(['TIDEGATE_URL', 'tidegate_secret_key'].map(isOperatorEnvName)).toEqual([true, true])
   expect(['TIDEGATES_KEY', 'ACME_TIDEGATE_KEY'].map(isOperatorEnvName)).toEqual([false, false])
 })
@@ -60,7 +60,7 @@ test.each([
   ['acme', 'ACMEX_KEY', false],
   ['acme', 'DATABASE_URL', false],
   ['acme', 'MY_ACME_KEY', false],
-])('under the name %s, %s is: %s', (name, variable, isUnder) => {
+])('with the prefix of %s, %s: %s', (name, variable, isUnder) => {
   expect(isUnderPrefix(variable, envPrefixOf(name))).toBe(isUnder)
 })
 
@@ -69,18 +69,18 @@ const steering = split(`OPENAI_BASE_URL anthropic_base_url ACME_API_BASE LINEAR_
     ACME_PROXY ACME_OPTIONS ACME_OPTS ACME_PATH ACME_PAGER ACME_ASKPASS ACME_REGISTRY
     ACME_SYSTEM_PROMPT MCP_SERVERS ACME_MCP_URL`)
 
-test.each(steering)('%s steers, but for its owner', (name) => {
+test.each(steering)('%s steers programs, and only its owner may set it', (name) => {
   expect(isSteeringEnvName(name)).toBe(true)
   expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBe('steers_programs')
   const [word = ''] = name.split('_')
   expect(envNameProblem(name, { serviceId: 'acme', prefix: envPrefixOf(word) })).toBeUndefined()
 })
 
-test.each(honest.filter((name) => !/PATHS?$|CONFIG/.test(name)))('%s steers nothing', (name) => {
+test.each(usual.filter((name) => !/PATHS?$|CONFIG/.test(name)))('%s steers nothing', (name) => {
   expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBeUndefined()
 })
 
-test('a verified name changes nothing for what hands the machine over, or is of Gate or the operator', () => {
+test('a verified domain permits no critical names, and none of Gate or the operator', () => {
   const problem = (name: string, word: string) =>
     envNameProblem(name, { prefix: envPrefixOf(word) })
   expect(problem('NODE_OPTIONS', 'node')).toBe('process_critical')
@@ -94,21 +94,21 @@ test.each([
   ['acme-mail_2', 'ACME_MAIL_2_GATE_AGENT_TOKEN'],
   ['acme--mail', 'ACME_MAIL_GATE_AGENT_TOKEN'],
   ['a-_-b', 'A_B_GATE_AGENT_TOKEN'],
-])('the agent token of %s is %s, which is for Gate alone', (serviceId, name) => {
+])('the agent token of %s is %s, which only Gate may set', (serviceId, name) => {
   expect(agentTokenEnvName(serviceId)).toBe(name)
   expect(isGateManagedEnvName(name)).toBe(true)
   expect(isGateManagedEnvName(name.toLowerCase())).toBe(true)
 })
 
-test('so is the name that older clients know, and no other', () => {
+test('only Gate may set the agent token of older clients', () => {
   expect(isGateManagedEnvName('FOIL_AGENT_TOKEN')).toBe(true)
   expect(isGateManagedEnvName('ACME_AGENT_TOKEN')).toBe(false)
 })
 
-test.each(['A', '_a1', 'a'.repeat(128)])('%s is a name', (name) =>
+test.each(['A', '_a1', 'a'.repeat(128)])('%s is valid', (name) =>
   expect(isEnvName(name)).toBe(true),
 )
 
-test.each(['', '1A', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'a'.repeat(129)])('%j is none', (name) =>
+test.each(['', '1A', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'a'.repeat(129)])('%j is invalid', (name) =>
   expect(isEnvName(name)).toBe(false),
 )

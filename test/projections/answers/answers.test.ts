@@ -2,7 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { answerDigest, classDigest, visitorDigests } from '../../../projections/answers/digests.ts'
-import { learnFrom } from '../../../projections/answers/learned.ts'
+import { createLearnedAnswers } from '../../../projections/answers/learned.ts'
 import { answersProjection, estimateVisitors } from '../../../projections/answers/projection.ts'
 import { readAnswers } from '../../../projections/answers/queries.ts'
 import { openTestLogs } from '../../support/logs.ts'
@@ -22,7 +22,7 @@ interface Answering {
   isConsistent?: boolean
 }
 
-/** Session `n`, of its own visitor and network unless told otherwise. */
+/** Returns the decision of session `n`, by default with its own visitor and network. */
 function decision(
   n: number,
   { visitor = n, answer = 'right', isConsistent = true }: Answering = {},
@@ -56,7 +56,7 @@ const decisions = (count: number, make: (n: number) => DomainEvent) =>
   Array.from({ length: count }, (_, n) => make(n))
 
 test.each(openTestLogs())(
-  '$name: answers are learned of many, and of few who repeat themselves nothing; a rebuild is equal',
+  '$name: answers of many visitors are learned, repeated answers of few are not, and a rebuild is equal',
   async (testLog) => {
     const world = await openFollowedLog(testLog, [answersProjection])
     const all = [
@@ -68,7 +68,7 @@ test.each(openTestLogs())(
     ]
     for (let from = 0; from < all.length; from += 20)
       await world.append(answersProjection, all.slice(from, from + 20))
-    const given = await readAnswers(world.pool, { minVisitors: 20, always: [] })
+    const given = await readAnswers(world.pool, { minVisitors: 20, includedIds: [] })
     const first = given.filter(({ question }) => question === '1')
     const [right, poison] = [answerDigest('right'), answerDigest('poison')]
     expect(first.map(({ answer }) => answer).toSorted()).toEqual([right, poison].toSorted())
@@ -76,11 +76,11 @@ test.each(openTestLogs())(
 
     const asked = { environment: 'live', organizationId, class: engine, question: '1' } as const
     const honest = given.filter(({ answer }) => answer !== poison)
-    const learned = learnFrom(honest, noBank).answersTo(asked)
+    const learned = createLearnedAnswers(honest, noBank).answersTo(asked)
     expect([learned?.has('right'), learned?.has('poison')]).toEqual([true, false])
-    expect(learnFrom(given, noBank).answersTo(asked)?.has('poison') ?? false).toBe(false)
+    expect(createLearnedAnswers(given, noBank).answersTo(asked)?.has('poison') ?? false).toBe(false)
     const about = { ...asked, class: handshake, question: 'handshake' } as const
-    const spoken = learnFrom(given, noBank).answersTo(about)
+    const spoken = createLearnedAnswers(given, noBank).answersTo(about)
     expect([spoken?.has('blink'), spoken?.has('gecko')]).toEqual([true, false])
     expect((await world.rebuild(answersProjection)).records).toBe(all.length)
     await world.close()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { answersOf } from '../../../bench/recorded-answers.ts'
 import { bankNumberOf } from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { decideLesson, lessonQuestions } from '../../../projections/answers/teaching.ts'
+import { decideEngineAnswers, teachingQuestions } from '../../../projections/answers/teaching.ts'
 import {
   desktopChrome,
   desktopFirefox,
@@ -11,7 +11,7 @@ import {
 
 const now = Date.UTC(2026, 10, 24)
 const { all: keys } = createKeyring(Buffer.alloc(32, 7).toString('base64'))
-const questions = lessonQuestions(keys, now)
+const questions = teachingQuestions(keys, now)
 const agentOf = (client: typeof desktopChrome) => client.snapshot.navigator?.user_agent ?? ''
 const answersBy = (userAgent: string) =>
   answersOf(userAgent, { challenge: 'x', timingNonce: 'y', engineQuestions: questions })
@@ -20,7 +20,8 @@ const answersBy = (userAgent: string) =>
 const chrome = agentOf(desktopChrome)
 
 function taughtBy(userAgent: string, answers = answersBy(userAgent)) {
-  return decideLesson({ organizationId: 'org_1', questions, answers, userAgent, by: 'robin', now })
+  const given = { questions, answers, userAgent }
+  return decideEngineAnswers({ organizationId: 'org_1', ...given, by: 'robin', now })
 }
 
 test.each([
@@ -28,7 +29,7 @@ test.each([
   ['gecko', agentOf(desktopFirefox)],
   ['webkit', agentOf(desktopSafari)],
 ])(
-  'a lesson of %s has hashes of the answers to the own questions alone',
+  'a taught %s engine has the hashes of the answers to private questions only',
   (engine_family, userAgent) => {
     const learned = taughtBy(userAgent)
     if (typeof learned === 'string') throw new Error(learned)
@@ -50,13 +51,13 @@ test.each([
 test.each([
   ['an unknown browser', 'Mozilla/5.0 Mine/1.0', answersBy(chrome), /^Unknown browser engine/],
   [
-    'answers left out',
+    'a browser that omits an answer',
     chrome,
     answersBy(chrome).slice(1),
     /^The browser answered only \d+ of \d+ questions/,
   ],
   [
-    'answers of another engine',
+    'a browser with the answers of another engine',
     chrome,
     answersBy(agentOf(desktopFirefox)),
     /answers do not match the user agent/,
@@ -68,13 +69,13 @@ test.each([
     /answers do not match the user/,
   ],
   [
-    'junk to the own questions',
+    'a browser with junk answers to private questions',
     chrome,
     answersBy(chrome).map((one) =>
       bankNumberOf(one.id) === undefined ? one : { ...one, answer: 'x' },
     ),
     /gave \d{4} answers that no engine can give/,
   ],
-])('nothing is learned of %s', (_, userAgent, answers, reason) => {
+])('nothing is learned from %s', (_, userAgent, answers, reason) => {
   expect(taughtBy(userAgent, answers)).toMatch(reason)
 })

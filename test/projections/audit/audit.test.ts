@@ -12,7 +12,7 @@ import { id } from '../world-events.ts'
 const { organizationId } = scope
 const idOf = (n: number) => `evt_${String(n).padStart(2, '0')}`
 
-/** Four of five have a cause. */
+/** Returns an event; four of five have a cause. */
 function eventOf(n: number): DomainEvent {
   const of = { organization_id: organizationId }
   const session = { ...of, session_id: `sid_${n}`, environment: 'live' as const, event_id: idOf(n) }
@@ -32,21 +32,21 @@ function eventOf(n: number): DomainEvent {
 describe.each(openTestLogs())('the audit log on $name', async (testLog) => {
   const world = await openFollowedLog(testLog, [auditProjection])
   for (let n = 0; n < 60; n += 20) await append(Array.from({ length: 20 }, (_, i) => n + i))
-  // Twice on the log is once in the read model.
+  // Repeated on the log, these must appear once in the read model.
   await append([0, 1])
   afterAll(() => world.close())
 
-  /** Three at each time. */
+  /** Appends the events, three for each time. */
   async function append(numbers: number[]): Promise<void> {
     const records = numbers.map((n) => {
       const meta = { eventId: idOf(n), time: Math.floor(n / 3), organizationId, environment: null }
-      return world.codec.toCausedRecord(eventOf(n), meta, testCause)
+      return world.codec.toRecordWithCause(eventOf(n), meta, testCause)
     })
     await world.applied.waitFor('audit', await world.log.append(records), { timeoutMs: 20_000 })
   }
   const list = (query: Parameters<typeof listAudit>[1]) => listAudit(world.pool, query)
 
-  test('has what was caused, newest first, in pages, and a rebuild equals it', async () => {
+  test('pages through events with a cause, newest first, and a rebuild is equal', async () => {
     const caused = Array.from({ length: 60 }, (_, n) => n).filter((n) => n % 5 !== 4)
     const first = await list({ organizationId, limit: 7 })
     const last = first.rows.at(-1)
@@ -61,7 +61,7 @@ describe.each(openTestLogs())('the audit log on $name', async (testLog) => {
     expect(tables).toMatchObject([{ rows: caused.length }])
   })
 
-  test('is narrowed by organization and time', async () => {
+  test('filters by organization and time', async () => {
     const since = await list({ since: 15, limit: 200 })
     expect(
       since.rows
@@ -73,14 +73,14 @@ describe.each(openTestLogs())('the audit log on $name', async (testLog) => {
     expect((await list({ organizationId: 'org_2', limit: 7 })).rows).toEqual([])
   })
 
-  test('passes over what it does not list, even if nobody can read it', async () => {
+  test('skips events that it does not list, even unreadable ones', async () => {
     const headers = { event_type: 'SessionScored', event_id: 'evt_x', event_time: '1' }
     const record = { key: 'sid_x', value: Buffer.from('not ours'), headers }
     const at = await world.log.append([{ topic: 'tidegate.sessions.v1', ...record }])
     await world.applied.waitFor('audit', at, { timeoutMs: 20_000 })
   })
 
-  test('has one entry for a request that marks several sessions, which names the mark', async () => {
+  test('has one entry, with the id of the mark, for a request that marks several sessions', async () => {
     const events = [marked(1, 9), marked(2, 9), marked(3, 9), unmarked(1, 9), unmarked(2, 9)]
     await world.append(auditProjection, events)
     const { rows } = await list({ limit: 1000 })

@@ -1,7 +1,7 @@
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type CausedEvent, subjectOf } from '../../../projections/audit/projection.ts'
+import { auditSubjectId, type CausedEvent } from '../../../projections/audit/projection.ts'
 import { causedNames } from '../../../schemas/events.ts'
 import { readSchemaFiles } from '../../../schemas/generate.ts'
 import { valuesOf } from '../../schemas/arbitrary.ts'
@@ -24,7 +24,7 @@ const ids = [
   'model_id',
 ]
 
-test.each(causedNames)('%s is about what one of its ids names, and nothing else of it', (type) => {
+test.each(causedNames)('the subject of %s is one of its ids', (type) => {
   const data = valuesOf(avro.Type.forSchema(newest.get(type) as Schema))
   const property = fc.property(data, (value) => {
     const event = { type, data: value } as CausedEvent
@@ -39,7 +39,7 @@ test.each(causedNames)('%s is about what one of its ids names, and nothing else 
       const { model_id, organization_id } = event.data
       if (model_id === null && organization_id === null) named.push('everybody')
     }
-    expect(named).toContain(subjectOf(event))
+    expect(named).toContain(auditSubjectId(event))
   })
   fc.assert(property, { numRuns: 20 })
 })
@@ -50,10 +50,10 @@ const ofSession = { organization_id, session_id: 'sid_1', event_id: 'evt_1' }
 test.each<[string, object]>([
   ['key_1', { organization_id, key_id: 'key_1', name: 'New', renamed_at: 1 }],
   ['gacct_1', { gate_session_id: 'gate_1', gate_account_id: 'gacct_1', revoked_at: 1 }],
-  // The id of a signup that waits is a secret: it lets one decide about it.
+  // The id of a pending signup is a secret, because its holder can approve or reject it.
   ['acme', { organization_id, gate_session_id: 'gate_1', service_id: 'acme', opened_at: 1 }],
   ['sid_1', { ...ofSession, environment: 'live', cleared_at: 1 }],
   ['org_1', { organization_id, suspended_at: 1 }],
-])('the subject is the nearest: %s of %j', (subject, data) => {
-  expect(subjectOf({ data } as Pick<CausedEvent, 'data'>)).toBe(subject)
+])('the subject is the most specific id: %s for %j', (subject, data) => {
+  expect(auditSubjectId({ data } as Pick<CausedEvent, 'data'>)).toBe(subject)
 })

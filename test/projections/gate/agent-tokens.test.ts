@@ -11,7 +11,7 @@ const find = (...hashes: string[]) => findAgentToken(world.pool, hashes)
 const ofAccount = (n: number) => findTokenOfAccount(world.pool, gacct(n))
 const findLogin = (...hashes: string[]) => findLoginByCode(world.pool, hashes)
 
-/** Signup number `n`, approved at `start`. A third of the services, by number, has no dashboard. */
+/** Returns the events of signup `n`, approved at `start`. Every third service has no dashboard. */
 const signedUp = (n: number) => [
   events.opened(n, start),
   events.started(n, start),
@@ -30,7 +30,7 @@ const token = {
   expires_at: start + 90 * day,
 }
 
-test('an approval issues a token, found by any of its hashes and by its account', async () => {
+test('an approval issues a token that is found by any of its hashes and by its account', async () => {
   await world.given(...signedUp(1), ...signedUp(2))
   expect(await find('under another master key', 'agent 1')).toMatchObject(token)
   expect(await ofAccount(1)).toMatchObject(token)
@@ -40,19 +40,19 @@ test('an approval issues a token, found by any of its hashes and by its account'
   expect(await ofAccount(9)).toBeUndefined()
 })
 
-test('an approval for a service without a dashboard issues none', async () => {
+test('an approval for a service without a dashboard issues no token', async () => {
   await world.given(...signedUp(3))
   expect(await ofAccount(3)).toBeUndefined()
 })
 
-test('a token is renewed, and revoked for good', async () => {
+test('a token is renewed and permanently revoked', async () => {
   await world.given(...signedUp(1), events.renewed(1, start + day))
   expect(await find('agent 1')).toMatchObject({ status: 'active', expires_at: start + 91 * day })
   await world.given(events.revoked(1, start + 2 * day), events.renewed(1, start + 3 * day))
   expect(await find('agent 1')).toMatchObject({ status: 'revoked' })
 })
 
-test('an approval that is read again does not bring a revoked token back', async () => {
+test('a replayed approval does not reactivate a revoked token', async () => {
   const approved = recorded(events.approved(1, start), { id: 'evt_1' })
   await world.given(events.opened(1, start))
   await world.apply([approved])
@@ -62,12 +62,12 @@ test('an approval that is read again does not bring a revoked token back', async
   expect(await find('agent 1')).toMatchObject({ status: 'revoked', expires_at: start + 90 * day })
 })
 
-test('what is said of a token that was never issued makes none', async () => {
+test('events of a token that was never issued create no token', async () => {
   await world.given(events.renewed(1, start), events.revoked(1, start))
   expect(await ofAccount(1)).toBeUndefined()
 })
 
-test('a login is found by its code, which remembers what used it', async () => {
+test('a login is found by its code and keeps the id of the request that consumed it', async () => {
   await world.given(events.loginOpened(5, start), events.loginApproved(5, start + minute))
   const code = `code ${start + minute}`
   expect(await findLogin('under another master key', code)).toMatchObject({

@@ -27,14 +27,14 @@ const kinds = [
 ] as const
 
 const after = (state: State, some: GateSessionEvent[]) => some.reduce<State>(evolveSession, state)
-/** As when it is known that the session was erased before its events come. */
+/** As if the session was erased before its events were read. */
 const afterErasure = (state: State, some: GateSessionEvent[]) =>
   some.reduce<State>((row, event) => {
     const next = evolveSession(row, event)
     return next && erasedSession(next)
   }, state)
 
-test('an erased session is the same, whenever among its events it was erased', () => {
+test('an erased session has the same state, wherever the erasure falls in its events', () => {
   const opening = fc.constantFrom('opened', 'loginOpened')
   const story = fc.tuple(opening, fc.array(fc.constantFrom(...kinds), { maxLength: 8 }))
   const property = fc.property(story, ([first, rest]) => {

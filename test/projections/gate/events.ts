@@ -1,13 +1,13 @@
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
-import { systemService } from '../../../services/gate/registry/registered.ts'
+import { systemService } from '../../../services/gate/registry/registered-services.ts'
 import { recordedIn, useReadModel } from '../read-model.ts'
 import { id } from '../world-events.ts'
 
 export const topic = 'tidegate.gate.v1'
 export const minute = 60_000
 export const day = 24 * 60 * minute
-/** A time to count from; what it is does not matter. */
+/** Arbitrary base time. */
 export const start = 1_760_000_000_000
 export const gate = (n: number) => id('gate', n)
 export const gacct = (n: number) => id('gacct', n)
@@ -38,7 +38,7 @@ const asked = (n: number, at: number) => ({
   expires_at: at + 15 * minute,
 })
 
-/** Events about the service, signup or login number `n`, at a time that tells one from the next. */
+/** Makes events about the service, signup or login number `n`, each at a different time. */
 export const events = {
   registered: (n: number, at: number) =>
     event('GateServiceRegistered', { ...service(n), definition, registered_at: at }),
@@ -143,7 +143,7 @@ export const events = {
   revoked: (n: number, at: number) => event('AgentTokenRevoked', { ...account(n), revoked_at: at }),
 }
 
-/** Random signups and logins, as routes would decide them. */
+/** Generates random signups and logins, as the routes would decide them. */
 const stories: (keyof typeof events)[][] = [
   ['registered', 'verified', 'opened', 'started', 'approved', 'acknowledged', 'renewed', 'changed'],
   ['opened', 'started', 'approved', 'revoked'],
@@ -164,5 +164,5 @@ export const gateStory = (n: number): DomainEvent[] =>
 
 export const recorded = recordedIn(topic)
 
-/** Gate's read model in a database of the test file's own, empty before each test. */
+/** Sets up Gate's read model in a database for the test file, emptied before each test. */
 export const useGateWorld = () => useReadModel(gateProjection, (event) => recorded(event))

@@ -6,14 +6,14 @@ import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
 import { events, recorded, start, topic, useGateWorld } from './events.ts'
 
 const partitions = 3
-// Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
+// Leaves offsets between two events for repeats, as a producer's retries would.
 const spacing = 10
 
 const world = await useGateWorld()
 
 interface Step {
   kind: keyof typeof events
-  /** Which service, signup or login. Few, so that much of it is about the same. */
+  /** Number of the service, signup or login; low, so that many events are about the same one. */
   about: number
 }
 
@@ -26,7 +26,7 @@ const step = fc.record<Step>({
   about: fc.nat(5),
 })
 
-/** The log's partitions, each in offset order. */
+/** Partitions of the log, each in offset order. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
   const log: RecordedEvent[][] = Array.from({ length: partitions }, () => [])
   steps.forEach(({ kind, about }, n) => {
@@ -37,7 +37,7 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
   return log
 }
 
-test('events repeated, redelivered and reordered across partitions change nothing', async () => {
+test('repeated, redelivered and reordered events do not change the result', async () => {
   await expectOrderIsNothing({
     pool: () => world.pool,
     projection: gateProjection,

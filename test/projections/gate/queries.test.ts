@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import {
-  dueGateSessions,
+  findDueGateSessions,
   findGateSession,
-  startedApprovals,
+  findUnleasedApprovals,
 } from '../../../projections/gate/queries.ts'
 import { day, events, gate, minute, start, useGateWorld } from './events.ts'
 
 const world = await useGateWorld()
 
-/** Signups and logins of these numbers, of which each event is a millisecond after the one before. */
+/** Returns events of the signup or login `n`, one millisecond apart. */
 const story = (n: number, ...kinds: (keyof typeof events)[]): DomainEvent[] =>
   kinds.map((kind, step) => events[kind](n, start + step))
 
-test('a delivery is there until it is acknowledged', async () => {
+test('a delivery is stored until it is acknowledged', async () => {
   await world.given(...story(1, 'opened', 'started', 'approved'))
   const find = () => findGateSession(world.pool, gate(1))
   const delivery_sealed = Buffer.from([0, 255, 1])
@@ -22,19 +22,19 @@ test('a delivery is there until it is acknowledged', async () => {
   expect(await find()).toMatchObject({ delivery: 'acknowledged', delivery_sealed: null })
 })
 
-test('what is due is found, and never more than asked for', async () => {
+test('returns due sessions, up to the limit', async () => {
   await world.given(
     ...story(1, 'opened'),
     ...story(2, 'opened'),
-    // A signup that is being approved is pending, too, and ends otherwise.
+    // A started approval is pending, too, but is ended by its outcome.
     ...story(3, 'opened', 'started'),
     ...story(4, 'opened', 'started', 'approved'),
     ...story(5, 'opened', 'started', 'approved', 'acknowledged'),
     ...story(6, 'loginOpened', 'loginApproved'),
     ...story(7, 'loginOpened', 'loginApproved', 'codeConsumed'),
   )
-  const due = async (what: Parameters<typeof dueGateSessions>[1], now: number, limit = 100) =>
-    (await dueGateSessions(world.pool, what, { now: start + now, limit })).toSorted()
+  const due = async (what: Parameters<typeof findDueGateSessions>[1], now: number, limit = 100) =>
+    (await findDueGateSessions(world.pool, what, { now: start + now, limit })).toSorted()
   expect(await due('sessions', 15 * minute)).toEqual([gate(1), gate(2)])
   expect(await due('sessions', 15 * minute, 1)).toHaveLength(1)
   expect(await due('sessions', 15 * minute - 1)).toEqual([])
@@ -44,12 +44,12 @@ test('what is due is found, and never more than asked for', async () => {
   expect(await due('deliveries', 1 + day)).toEqual([])
 })
 
-test('approvals that nobody works on are found', async () => {
+test('returns approvals without a lease, round-robin by organization', async () => {
   const started = [1, 2, 3, 4, 5].map(gate)
   for (const n of [1, 2, 3, 4, 5]) await world.given(...story(n, 'opened', 'started'))
   await world.given(...story(6, 'opened'))
-  const free = async (each = 100, limit = 100) =>
-    (await startedApprovals(world.pool, { each, limit })).map(({ id }) => id)
+  const free = async (maxPerOrganization = 100, limit = 100) =>
+    (await findUnleasedApprovals(world.pool, { maxPerOrganization, limit })).map(({ id }) => id)
   expect((await free()).toSorted()).toEqual(started)
   expect(await free(2)).toEqual((await free()).slice(0, 2))
   expect(await free(100, 3)).toEqual((await free()).slice(0, 3))

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import {
-  activeServicesAt,
   countServices,
   findService,
+  findServiceIdsByEndpoint,
+  findVerifiedNamesOfOthers,
   isServiceEventApplied,
   listServices,
-  verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
 import { id } from '../world-events.ts'
@@ -78,13 +78,13 @@ const domain: DomainEvent = {
 }
 
 describe('a service', () => {
-  test('is registered, whatever characters it is described with', async () => {
+  test('is registered with any characters in its texts', async () => {
     await world.given(registered())
     expect(await find()).toEqual(row)
     expect(await find('other')).toBeUndefined()
   })
 
-  test('is described anew as a whole, and disabled', async () => {
+  test('is updated as a whole, and disabled', async () => {
     await world.given(registered())
     await world.given(changed({ env_vars: [], discoverable: false }), disabled())
     const described = { ...definition, env_vars: [], discoverable: false }
@@ -92,18 +92,18 @@ describe('a service', () => {
     expect(await find()).toEqual({ ...row, ...ended })
   })
 
-  test('is registered once', async () => {
+  test('is registered only once', async () => {
     const again = registered({ organization_id: org(2) })
     await world.given(registered(), changed({ name: 'Post' }), again)
     expect(await find()).toMatchObject({ organization_id: org(1), definition: { name: 'Post' } })
   })
 
-  test('that was never registered does not come to be', async () => {
+  test('is not created by events other than its registration', async () => {
     await world.given(changed({}), verified, withdrawn, disabled())
     expect(await find()).toBeUndefined()
   })
 
-  test('an event that is read again does not bring an old state back', async () => {
+  test('a replayed event does not restore an earlier state', async () => {
     const first = recorded(changed({ name: 'First' }), { id: 'evt_first' })
     await world.given(registered())
     await world.apply([first, recorded(changed({ name: 'Second' }))])
@@ -116,34 +116,30 @@ describe('a service', () => {
 
 describe('verification', () => {
   test.each<[string, DomainEvent[], object]>([
-    ['of the domain is given', [domain], { verified_domain: 'acme.example', updated_at: 15 }],
+    ['of the domain is set', [domain], { verified_domain: 'acme.example', updated_at: 15 }],
     [
-      'of the domain stays with the website',
+      'of the domain survives other changes',
       [domain, changed({ name: 'Post' })],
       { verified_domain: 'acme.example' },
     ],
     [
-      'of the domain ends with another website',
+      'of the domain ends when the website changes',
       [domain, changed({ website: 'https://acme.example/new' })],
       { verified_domain: null },
     ],
     ['of the domain is withdrawn', [domain, withdrawn], { verified_domain: null }],
-    ['is given', [verified], { verified: true, updated_at: 15 }],
+    ['is set', [verified], { verified: true, updated_at: 15 }],
     ['is withdrawn', [verified, withdrawn], { verified: false, updated_at: 16 }],
-    ['stays with the name', [verified, changed({ description: 'Mail.' })], { verified: true }],
-    ['ends with another name', [verified, changed({ name: 'Post' })], { verified: false }],
-    [
-      'outlives the end of the service',
-      [verified, disabled()],
-      { verified: true, status: 'disabled' },
-    ],
+    ['survives other changes', [verified, changed({ description: 'Mail.' })], { verified: true }],
+    ['ends when the name changes', [verified, changed({ name: 'Post' })], { verified: false }],
+    ['survives disabling', [verified, disabled()], { verified: true, status: 'disabled' }],
   ])('%s', async (_, events, state) => {
     await world.given(registered(), ...events)
     expect(await find()).toMatchObject(state)
   })
 
-  test('protects the names of active services towards other organizations', async () => {
-    const names = (n: number) => verifiedNames(world.pool, org(n))
+  test('protects the names of active services against other organizations', async () => {
+    const names = (n: number) => findVerifiedNamesOfOthers(world.pool, org(n))
     await world.given(registered(), domain)
     expect(await names(2)).toEqual([])
     await world.given(verified)
@@ -171,7 +167,7 @@ describe('verification', () => {
   })
 })
 
-test('lists: of a key, and of an endpoint', async () => {
+test('lists the services of a key and of an endpoint', async () => {
   await world.given(
     registered({ service_id: 'b-hidden', definition: { ...definition, discoverable: false } }),
     registered({ service_id: 'a-second', registered_at: 20 }),
@@ -189,5 +185,5 @@ test('lists: of a key, and of an endpoint', async () => {
   expect(ids(await listServices(pool, { ...scope, environment: 'test' }))).toEqual(['d-test'])
   expect(await countServices(pool, org(1))).toBe(4)
   expect(await countServices(pool, org(3))).toBe(0)
-  expect(await activeServicesAt(pool, 'we_1')).toEqual(['a-second', 'b-hidden', 'd-test'])
+  expect(await findServiceIdsByEndpoint(pool, 'we_1')).toEqual(['a-second', 'b-hidden', 'd-test'])
 })

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { listSessions } from '../../../projections/sessions/list-sessions.ts'
 import { currentMarks, newestMarks, sessionsToMark } from '../../../projections/sessions/marks.ts'
-import { marksOf } from '../../../projections/sessions/person.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
+import { findMarksOf } from '../../../projections/sessions/selected-sessions.ts'
 import { recordedSession, useReadModel } from '../read-model.ts'
 import { id } from '../world-events.ts'
 import { marked, scope, scored, unmarked } from './events.ts'
 
 const model = await useReadModel(sessionsProjection, recordedSession)
 
-/** As the detail, the list and the flat row have it, which are the same. */
+/** Returns the session's mark, and checks that detail, list and flat row agree. */
 async function shown(n = 1) {
   const { pool } = model
   const session = id('sid', n)
@@ -26,7 +26,7 @@ async function shown(n = 1) {
   return mark
 }
 
-test('the newest mark counts, and one that is taken away gives place to the one before', async () => {
+test('the newest mark applies, and removing it restores the previous one', async () => {
   await model.given(scored(1), scored(2))
   expect(await shown()).toBeNull()
   await model.given(marked(1, 1), marked(1, 2, 'human'))
@@ -46,19 +46,19 @@ test('the newest mark counts, and one that is taken away gives place to the one 
   expect(await shown(2)).toBeNull()
 })
 
-test('a repeat changes nothing: a mark that was taken away does not come back', async () => {
+test('a repeated event changes nothing: a removed mark is not restored', async () => {
   const made = [marked(1, 1), marked(1, 2)]
   const gone = recordedSession(unmarked(1, 2))
   await model.given(scored(1), ...made)
   await model.apply([gone])
-  // As a producer that had no answer appends them again.
+  // As if a producer got no response and appended them again.
   await model.given(...made)
   expect(await shown()).toMatchObject({ id: id('mrk', 1) })
   await model.apply([gone])
   expect(await shown()).toMatchObject({ id: id('mrk', 1) })
 })
 
-test('it stays with the session when that is decided anew, or is another visitor’s', async () => {
+test('a session keeps its mark after a new decision or a move to another visitor', async () => {
   await model.given(scored(1), marked(1, 1))
   const data = {
     session_id: id('sid', 1),
@@ -79,7 +79,7 @@ test('it stays with the session when that is decided anew, or is another visitor
   expect(await shown()).toMatchObject({ id: id('mrk', 1) })
 })
 
-test('a mark of a session that is not there, or was erased, leaves nothing', async () => {
+test('a mark of a missing or erased session is not stored', async () => {
   await model.given(scored(1))
   await model.given(marked(2, 1))
   await model.apply([{ ...recordedSession(marked(1, 1)), isErased: true }])
@@ -87,7 +87,7 @@ test('a mark of a session that is not there, or was erased, leaves nothing', asy
   expect(await shown()).toBeNull()
 })
 
-test('sessions are named by their ids, a visitor or a user, in their scope alone', async () => {
+test('sessions to mark are selected by id, visitor or user, only within the scope', async () => {
   await model.given(scored(1), scored(2), scored(3))
   const user = {
     session_id: id('sid', 3),
@@ -122,7 +122,7 @@ test('sessions are named by their ids, a visitor or a user, in their scope alone
     expect(await sessionsToMark(pool, elsewhere, { target, limit: 10 })).toEqual([])
 })
 
-test('an export has the newest mark of each session, in pages; a person’s export has all', async () => {
+test('an export pages through the newest mark of each session; the export of a person has all marks', async () => {
   await model.given(
     ...[1, 2, 3, 4].map((n) => scored(n)),
     marked(1, 1),
@@ -152,7 +152,7 @@ test('an export has the newest mark of each session, in pages; a person’s expo
     [id('sid', 1), id('mrk', 2)],
     [id('sid', 3), undefined],
   ])
-  const own = await marksOf(pool, [id('sid', 1), id('sid', 3)])
+  const own = await findMarksOf(pool, [id('sid', 1), id('sid', 3)])
   const marks = [...own.values()].flat().map(({ mark_id, is_removed }) => [mark_id, is_removed])
   expect(marks).toEqual([
     [id('mrk', 1), false],

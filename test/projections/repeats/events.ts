@@ -1,5 +1,5 @@
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
-import type { CountedSession } from '../../../projections/repeats/counted.ts'
+import type { CountedSession } from '../../../projections/repeats/counted-sessions.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { sessionScored, visitorLink } from '../../support/session-scored.ts'
 import { type At, recordedIn } from '../read-model.ts'
@@ -9,14 +9,14 @@ export { repeatsProjection } from '../../../projections/repeats/projection.ts'
 export const topic = 'tidegate.sessions.v1'
 export const start = Date.UTC(2026, 2, 24, 12)
 
-/** Of each session the same, but for what is named. Times are epoch milliseconds. */
+/** Overrides of a session's default values. Times are epoch milliseconds. */
 export interface About {
   session: number
   organization?: number
   environment?: Environment
   ip?: string
   visitor?: number | null
-  /** A text is the whole hash. */
+  /** A number is turned into a hash; a string is the hash. */
   snapshot?: number | string | null
   behavior?: number | string | null
   at?: number
@@ -48,7 +48,7 @@ export function askedAbout(about: About): CountedSession {
 
 let made = 0
 
-/** Its decision. */
+/** Returns the decision of the session. */
 export function opened(about: About): DomainEvent {
   const { at, ip, visitor, ...rest } = partsOf(about)
   const plain = sessionScored()
@@ -85,6 +85,6 @@ export function cleared({ session, at }: { session: number; at: number }): Domai
 
 const recordedInTopic = recordedIn(topic)
 
-/** Under the id that the event has itself. */
+/** Returns the recorded event, with its own id. */
 export const recorded = (event: DomainEvent, at: At = {}): RecordedEvent =>
   recordedInTopic(event, 'event_id' in event.data ? { id: event.data.event_id, ...at } : at)

@@ -6,14 +6,14 @@ export interface ModelSession {
   behavior: number | null
   ip: string
   user: string | null
-  /** When it was opened. */
+  /** Opening time in minutes. */
   minutes: number
 }
 
 const minutesOf = { five_minutes: 5, hour: 60, day: 24 * 60 } as const
 const networkOf = (ip: string) => ip.slice(0, ip.lastIndexOf('.'))
 
-/** What repeats for `mine`; others that were opened later do not count. */
+/** Returns the repeats of `mine`. Sessions opened later do not count. */
 export function countedByHand(others: ModelSession[], mine: ModelSession): Repeats {
   function counts(
     isAlike: (one: ModelSession) => boolean,

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type DomainEvent, keyOf, type RecordedEvent } from '../../../infra/event-store/event.ts'
-import { maxCount } from '../../../projections/repeats/counted.ts'
+import {
+  type DomainEvent,
+  partitionKeyOf,
+  type RecordedEvent,
+} from '../../../infra/event-store/event.ts'
+import { maxCount } from '../../../projections/repeats/counted-sessions.ts'
 import { createRepeatCounter } from '../../../projections/repeats/queries.ts'
 import { windows } from '../../../projections/repeats/tables.ts'
 import { expectOrderIsNothing, fastCheckSettings } from '../../support/bad-delivery.ts'
@@ -29,7 +33,7 @@ async function countOne(asked: Parameters<typeof askedAbout>[0]) {
 }
 const all = (number: number) => ({ five_minutes: number, hour: number, day: number })
 
-/** Every count of every window the same, but those of users. */
+/** Returns counts that are all equal, except those of users. */
 const each = (number: number) => ({
   address_sessions: all(number),
   network_sessions: all(number),
@@ -42,7 +46,7 @@ const each = (number: number) => ({
   user_visitors: all(0),
 })
 
-test('a session is counted with itself, and alone', async () => {
+test('a session counts itself, and none of other organizations or environments', async () => {
   await world.given(
     opened({ session: 1, organization: 2 }),
     opened({ session: 2, environment: 'test' }),
@@ -50,13 +54,13 @@ test('a session is counted with itself, and alone', async () => {
   expect(await countOne({ session: 3 })).toEqual(each(1))
 })
 
-test('what is unknown of a session repeats nothing', async () => {
+test('unknown values are not counted', async () => {
   const nothing = { ip: '', visitor: null, snapshot: null, behavior: null }
   await world.given(opened({ session: 1, ...nothing }))
   expect(await countOne({ session: 2, ...nothing })).toEqual(each(0))
 })
 
-test('windows end with the decision and begin so much earlier', async () => {
+test('windows end at the time of the decision', async () => {
   const at = start + 2 * windows.day
   await world.given(
     opened({ session: 1, at: at - windows.day }),
@@ -70,7 +74,7 @@ test('windows end with the decision and begin so much earlier', async () => {
   expect(address_sessions).toEqual({ five_minutes: 3, hour: 4, day: 5 })
 })
 
-test('addresses of one network: IPv4 by /24, IPv6 by /64 as one and by /48 as a network', async () => {
+test('networks are IPv4 /24 and IPv6 /48; an IPv6 /64 counts as one address', async () => {
   await world.given(
     opened({ session: 1, ip: '203.0.113.7' }),
     opened({ session: 2, ip: '2001:db8:1:2::1' }),
@@ -89,7 +93,7 @@ test('addresses of one network: IPv4 by /24, IPv6 by /64 as one and by /48 as a 
   })
 })
 
-test('users of a visitor and visitors of a user, as the customer attaches and clears them', async () => {
+test('users of a visitor and visitors of a user are counted as users are attached and cleared', async () => {
   await world.given(
     opened({ session: 1 }),
     attached({ session: 1, user: 'ann', at: start + 1 }),
@@ -113,7 +117,7 @@ test('users of a visitor and visitors of a user, as the customer attaches and cl
   })
 })
 
-test('a later decision replaces what an earlier one said, and a repeat of the earlier one changes nothing', async () => {
+test('a later decision replaces the keys of an earlier one, and a repeated event changes nothing', async () => {
   const first = opened({ session: 1, behavior: null, observed: start + 1 })
   await world.given(first, opened({ session: 1, behavior: 5, observed: start + 2 }), first)
   await world.given(first)
@@ -121,7 +125,7 @@ test('a later decision replaces what an earlier one said, and a repeat of the ea
   expect(await world.rows('repeats')).toHaveLength(1)
 })
 
-test('sessions of one call that the read model does not show are counted among each other', async () => {
+test('sessions of a call that are not in the read model yet count each other', async () => {
   await world.given(opened({ session: 1, behavior: null }))
   const asked = [1, 2, 3].map((session) => askedAbout({ session, behavior: 7, visitor: session }))
   const counted = await count(world.pool, [
@@ -136,7 +140,7 @@ test('sessions of one call that the read model does not show are counted among e
     })
 })
 
-test('a count stops where it costs no more', async () => {
+test('counts stop at the limit', async () => {
   await world.given(
     ...Array.from({ length: maxCount + 20 }, (_, n) =>
       opened({ session: n, visitor: n, at: start + n }),
@@ -147,7 +151,7 @@ test('a count stops where it costs no more', async () => {
   expect(address_visitors).toEqual(all(maxCount))
 })
 
-test('rows go once their partition has a session that is more than a day newer', async () => {
+test('rows expire once their partition has a session that is more than a day newer', async () => {
   const kept = async () =>
     (await world.rows('repeats')).map(({ session_id }) => session_id).toSorted()
   await world.given(opened({ session: 1 }), opened({ session: 2, at: start + 1 }))
@@ -157,7 +161,7 @@ test('rows go once their partition has a session that is more than a day newer',
   expect(await kept()).toHaveLength(3)
 })
 
-test('after a long silence all goes at once, however much it is', async () => {
+test('after a long pause all rows expire at once, however many there are', async () => {
   await world.given(
     ...Array.from({ length: 5001 }, (_, n) => opened({ session: n, at: start + n })),
   )
@@ -165,7 +169,7 @@ test('after a long silence all goes at once, however much it is', async () => {
   expect(await world.rows('repeats')).toHaveLength(1)
 })
 
-test('while there is no read model, nothing is counted and nothing fails', async () => {
+test('without a read model, nothing is counted and nothing fails', async () => {
   const database = await createTestDatabase()
   await database.pool.query('drop schema read cascade')
   expect(await createRepeatCounter()(database.pool, [askedAbout({ session: 1 })])).toEqual([null])
@@ -181,7 +185,7 @@ const session = fc.record<ModelSession>({
   minutes: fc.nat(24 * 60),
 })
 
-test('counts are those of a list that is gone through by hand', async () => {
+test('counts equal those of a simple model', async () => {
   const sessions = fc.uniqueArray(session, { selector: (one) => one.session, maxLength: 12 })
   const property = fc.asyncProperty(sessions, session, async (others, mine) => {
     await world.pool.query('truncate repeats_b1.repeats')
@@ -207,13 +211,13 @@ interface Step {
   kind: 'scored' | 'attached' | 'cleared' | 'erased'
 }
 
-/** A session is opened six hours after the one before, so that the first have to go. */
+/** Sessions are opened six hours apart, so that the first expire. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
   const [log, erasures]: [RecordedEvent[][], RecordedEvent[]] = [[[], [], []], []]
   const known = new Set<number>()
   steps.forEach(({ session, behavior, kind }, n) => {
     if (kind === 'erased') {
-      const data = visitorErased([keyOf(opened({ session, at: 0 }))], {
+      const data = visitorErased([partitionKeyOf(opened({ session, at: 0 }))], {
         event_id: `evt_erased_${n}`,
       })
       erasures.push(

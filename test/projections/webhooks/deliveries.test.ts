@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
-import { deliveriesOf, findDelivery, findEvents } from '../../../projections/webhooks/queries.ts'
+import {
+  findDeliveriesByEvent,
+  findDelivery,
+  findEvents,
+} from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import {
   attempted,
@@ -21,13 +25,13 @@ import {
 const world = await useWebhooksWorld()
 const find = (event = 1, endpoint = 1) => findDelivery(world.pool, wdlv(event, endpoint))
 const eventOf = async (n: number) => (await findEvents(world.pool, [evt(n)])).get(evt(n))
-/** The attempts as the read model has them, by number. */
+/** Returns the stored attempts by number. */
 const attempts = async () =>
   (await world.rows('webhook_attempts'))
     .map(({ attempt, succeeded }) => `${attempt} ${succeeded ? 'succeeded' : 'failed'}`)
     .toSorted()
 
-test('an event is raised with one delivery for each endpoint, due at once', async () => {
+test('an event is raised with one delivery per endpoint, due at once', async () => {
   await world.given(raised(1, [1, 2, 2]))
   const about = { organization_id: org(1), environment: 'live', created_at: start + 1 }
   expect(await eventOf(1)).toEqual({
@@ -38,7 +42,7 @@ test('an event is raised with one delivery for each endpoint, due at once', asyn
     subject_id: 'sid_1',
     data: '{"n":1}',
   })
-  const deliveries = await deliveriesOf(world.pool, [evt(1)])
+  const deliveries = await findDeliveriesByEvent(world.pool, [evt(1)])
   expect(deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([we(1), we(2)])
   expect(await find(1, 2)).toEqual({
     ...about,
@@ -57,27 +61,27 @@ test('an event is raised with one delivery for each endpoint, due at once', asyn
   })
 })
 
-test('an event that nobody is subscribed to is kept without deliveries', async () => {
+test('an event without subscribers is stored without deliveries', async () => {
   await world.given(raised(1, []))
   expect(await eventOf(1)).toBeDefined()
   expect(await world.rows('webhook_deliveries')).toEqual([])
 })
 
-test('a delivery that is made by whoever raised it is never due', async () => {
+test('a direct delivery is never due', async () => {
   await world.given(raised(1, [1], { route: 'direct' }))
   expect(await find()).toMatchObject({ status: 'pending', next_attempt_at: null })
   await world.given(attempted([1, 1], 1, { next_attempt_at: null }))
   expect(await find()).toMatchObject({ status: 'pending', attempts: 1, next_attempt_at: null })
 })
 
-test('the first event of an id counts, within a batch and after it', async () => {
+test('the first event of an id wins, within a batch and after it', async () => {
   await world.given(raised(1, [1]), raised(1, [2], { data: '{"n":2}' }))
   await world.given(raised(1, [3], { data: '{"n":3}' }))
   expect((await eventOf(1))?.data).toBe('{"n":1}')
-  expect(await deliveriesOf(world.pool, [evt(1)])).toMatchObject([{ endpoint_id: we(1) }])
+  expect(await findDeliveriesByEvent(world.pool, [evt(1)])).toMatchObject([{ endpoint_id: we(1) }])
 })
 
-test('an attempt shows what was answered, and a skip its reason', async () => {
+test('an attempt stores the response, and a skip its reason', async () => {
   await world.given(raised(1), attempted([1, 1], 1))
   expect(await find()).toMatchObject({
     status: 'pending',
@@ -103,7 +107,7 @@ const again = redelivery([1, 1])
 const late = { attempted_at: start + 1700, response_status: 503 }
 const answered204 = { attempted_at: start + 700, response_status: 204 }
 
-/** Its status, attempts in all and in this round, when it is due, and the last answer. */
+/** Returns status, attempts in total and in this round, due time, and last response. */
 function shown(row: DeliveryRow | undefined): string {
   const { status, attempts, attempts_in_round, next_attempt_at, response_status } = row ?? {}
   const due = next_attempt_at ? `due ${next_attempt_at - start}` : 'not due'
@@ -111,14 +115,14 @@ function shown(row: DeliveryRow | undefined): string {
 }
 
 test.each<[string, string, DomainEvent[]]>([
-  ['a failed attempt leaves it due', 'pending 1/1, due 2000, 500', [retry(1)]],
+  ['a failed attempt keeps it due', 'pending 1/1, due 2000, 500', [retry(1)]],
   ['a success ends it', 'succeeded 2/2, not due, 200', [retry(1), success(2)]],
   ['the last attempt fails it', 'failed 2/2, not due, 500', [retry(1), end(2)]],
-  ['the first report counts', 'pending 1/1, due 2000, 500', [retry(1), retry(1, late)]],
-  ['the first report counts', 'pending 1/1, due 2000, 500', [retry(1), end(1, late)]],
-  ['the first report counts', 'failed 1/1, not due, 500', [end(1), retry(1, late)]],
-  ['the first report counts', 'succeeded 1/1, not due, 200', [success(1), retry(1, late)]],
-  ['the first report counts', 'succeeded 1/1, not due, 200', [success(1), success(1, late)]],
+  ['the first record counts', 'pending 1/1, due 2000, 500', [retry(1), retry(1, late)]],
+  ['the first record counts', 'pending 1/1, due 2000, 500', [retry(1), end(1, late)]],
+  ['the first record counts', 'failed 1/1, not due, 500', [end(1), retry(1, late)]],
+  ['the first record counts', 'succeeded 1/1, not due, 200', [success(1), retry(1, late)]],
+  ['the first record counts', 'succeeded 1/1, not due, 200', [success(1), success(1, late)]],
   ['a late success counts', 'succeeded 1/1, not due, 204', [retry(1), success(1, answered204)]],
   ['a late success counts', 'succeeded 1/1, not due, 204', [end(1), success(1, answered204)]],
   ['a late success counts', 'succeeded 1/1, not due, 200', [retry(1), skip, success(1)]],
@@ -129,16 +133,16 @@ test.each<[string, string, DomainEvent[]]>([
     'pending 1/0, due 9000, 200',
     [success(1), again, success(1)],
   ],
-  ['a late report is counted', 'succeeded 2/1, not due, 200', [success(1), retry(2)]],
-  ['a late report is counted', 'succeeded 2/1, not due, 200', [success(1), end(2)]],
-  ['a late report is counted', 'skipped 2/0, not due, null', [skip, retry(2)]],
-  ['a late report is counted', 'failed 2/1, not due, 500', [end(1), retry(2)]],
-  ['an earlier report is counted', 'pending 2/1, due 3000, 500', [retry(2), retry(1, late)]],
+  ['a late record is only counted', 'succeeded 2/1, not due, 200', [success(1), retry(2)]],
+  ['a late record is only counted', 'succeeded 2/1, not due, 200', [success(1), end(2)]],
+  ['a late record is only counted', 'skipped 2/0, not due, null', [skip, retry(2)]],
+  ['a late record is only counted', 'failed 2/1, not due, 500', [end(1), retry(2)]],
+  ['an earlier record is only counted', 'pending 2/1, due 3000, 500', [retry(2), retry(1, late)]],
   ['it is skipped while it is pending', 'skipped 1/1, not due, 500', [retry(1), skip]],
   ['it is skipped while it is pending', 'succeeded 1/1, not due, 200', [success(1), skip]],
   ['it is redelivered', 'pending 1/0, due 9000, 500', [end(1), again]],
   ['it is redelivered', 'pending 0/0, due 9000, null', [skip, again]],
-  ['its schedule starts anew', 'pending 2/1, due 3000, 500', [end(1), again, retry(2)]],
+  ['its schedule restarts', 'pending 2/1, due 3000, 500', [end(1), again, retry(2)]],
   ['it is not redelivered while it is pending', 'pending 0/0, due 1, null', [again]],
 ])('a delivery: %s: %s', async (_, state, events) => {
   const log = [raised(1), ...events].map((event) => recorded(event))
@@ -146,12 +150,12 @@ test.each<[string, string, DomainEvent[]]>([
   const atOnce = await find()
   const counted = await attempts()
   expect(shown(atOnce)).toBe(state)
-  // The same records once more, each a batch: none of them may count again.
+  // The same records again, each in its own batch, must not count twice.
   for (const event of log) await world.apply([event])
   expect([await find(), await attempts()]).toEqual([atOnce, counted])
 })
 
-test('a request or skip repeated later changes nothing', async () => {
+test('a replayed redelivery request or skip has no effect', async () => {
   const request = recorded(redelivery([1, 1], start + 7000))
   const skip = recorded(skipped([1, 1]))
   await world.apply([recorded(raised(1)), request, skip, request])
@@ -161,13 +165,13 @@ test('a request or skip repeated later changes nothing', async () => {
   expect(await find()).toMatchObject({ status: 'pending', next_attempt_at: start + 9000 })
 })
 
-test('what happens to a delivery that is not there leaves nothing behind', async () => {
+test('events of an unknown delivery leave no rows', async () => {
   await world.given(succeeded([1, 1], 1), skipped([1, 1]), redelivery([1, 1]))
   for (const table of ['webhook_deliveries', 'webhook_attempts', 'webhook_partition_times'])
     expect(await world.rows(table), table).toEqual([])
 })
 
-test('text that Postgres does not take is stored as nearly as it can be', async () => {
+test('text that PostgreSQL rejects is stored with replacement characters', async () => {
   const body = { response_body: 'a\0b', error: 'c\0d' }
   const data = '{"url":"\\u0000 \ud800"}'
   await world.given(raised(1, [1], { data }), attempted([1, 1], 1, body))

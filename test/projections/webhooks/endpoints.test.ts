@@ -4,8 +4,8 @@ import {
   countActiveEndpoints,
   findEndpoint,
   findEndpoints,
+  findSubscribedEndpoints,
   listEndpoints,
-  subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
 import {
   disabled,
@@ -83,7 +83,7 @@ test.each<[string, DomainEvent[], object]>([
 test.each<[string, DomainEvent]>([
   ['a success', recovered(1, { recovered_at: start + 200 })],
   ['a move', move],
-  ['an end', disable(1)],
+  ['disabling', disable(1)],
 ])('a flag stays until %s', async (_, event) => {
   const flag = flagged(1, { reason: 'gone', flagged_at: start + 150 })
   await world.given(endpointCreated(1), flag, rename('New'))
@@ -93,7 +93,7 @@ test.each<[string, DomainEvent]>([
   expect(await find()).toMatchObject({ flagged_reason: null })
 })
 
-test('a rotation puts the new secret first; earlier ones keep their end and go once it has passed', async () => {
+test('a rotation puts the new secret first; earlier secrets keep their expiry and are dropped once it has passed', async () => {
   const rotate = (byte: number, at: number, previousEnd: number) =>
     rotated(1, {
       signing_secret_sealed: Buffer.from([byte]),
@@ -119,21 +119,21 @@ test('a rotation puts the new secret first; earlier ones keep their end and go o
   ])
 })
 
-test('what happens to an endpoint that was never created, or is created again, changes nothing', async () => {
+test('events of an unknown endpoint, and a repeated creation, have no effect', async () => {
   await world.given(rename('New'), disable(1))
   expect(await find()).toBeUndefined()
   await world.given(endpointCreated(1), endpointCreated(1, { name: 'Other' }))
   expect(await find()).toMatchObject({ name: 'Endpoint 1', status: 'active' })
 })
 
-test('a repeated event does not bring back what a later one changed', async () => {
+test('a replayed event does not undo a later change', async () => {
   const [one, two] = [recorded(rename('One')), recorded(rename('Two'))]
   await world.apply([recorded(endpointCreated(1)), one, two, one])
   await world.apply([one])
   expect(await find()).toMatchObject({ name: 'Two' })
 })
 
-test('endpoints are found and listed in their organization and environment only, newest first, ties by id', async () => {
+test('endpoints are found and listed only in their organization and environment, newest first, ties by id', async () => {
   const same = { created_at: start + 50 }
   await world.given(
     endpointCreated(1),
@@ -158,7 +158,7 @@ test('endpoints are found and listed in their organization and environment only,
   expect(found.get(we(5))).toMatchObject({ id: we(5), organization_id: org(2) })
 })
 
-test('a list has all active endpoints and the newest disabled ones, 200 in all, newest first', async () => {
+test('a list has all active endpoints and the newest disabled ones, 200 in total, newest first', async () => {
   const numbers = Array.from({ length: 230 }, (_, i) => i + 1)
   const isActive = (n: number) => n <= 10 || n === 150
   const ended = numbers.filter((n) => !isActive(n))
@@ -182,7 +182,7 @@ test('a list has all active endpoints and the newest disabled ones, 200 in all, 
   expect(await countActiveEndpoints(world.pool, org(1))).toBe(11)
 })
 
-test('subscribed are the active endpoints of the organization and environment that want the type', async () => {
+test('findSubscribedEndpoints returns the active endpoints of the scope that are subscribed to the type', async () => {
   const [type, fingerprint] = [
     'session.result.persisted',
     'session.fingerprint.calculated',
@@ -201,7 +201,7 @@ test('subscribed are the active endpoints of the organization and environment th
     { ...scope, type: fingerprint },
     { ...scope, organizationId: org(3), type },
   ]
-  const found = await subscribedEndpoints(world.pool, wanted)
+  const found = await findSubscribedEndpoints(world.pool, wanted)
   expect(Object.fromEntries([...found].map(([name, all]) => [name, ids(all)]))).toEqual({
     [`${org(1)} live ${type}`]: [we(1), we(2)],
     [`${org(1)} live ${fingerprint}`]: [we(3)],

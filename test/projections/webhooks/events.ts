@@ -16,7 +16,7 @@ export const we = (n: number) => `we_${String(n).padStart(32, '0')}`
 export const wdlv = (event: number, endpoint: number) =>
   derivedHexId('wdlv', evt(event), we(endpoint))
 export const day = 24 * 60 * 60 * 1000
-/** A time to count from; what it is does not matter. */
+/** Arbitrary base time. */
 export const start = 1_760_000_000_000
 
 export const recorded = recordedIn(topic)
@@ -61,7 +61,7 @@ export const enabled = ofEndpoint('WebhookEndpointEnabled')
 export const flagged = ofEndpoint('WebhookEndpointFlagged')
 export const recovered = ofEndpoint('WebhookEndpointRecovered')
 
-/** The `n`th event, for the endpoints of these numbers. */
+/** Returns a record that raises the `n`th event for the endpoints with these numbers. */
 export function raised(
   n: number,
   endpoints: number[] = [1],
@@ -83,7 +83,7 @@ export function raised(
   return { type: 'WebhookEventRaised', data }
 }
 
-/** A delivery, by the numbers of its event and of its endpoint. */
+/** Numbers of a delivery's event and endpoint. */
 type Whose = [event: number, endpoint: number]
 
 const about = ([event, endpoint]: Whose) => ({
@@ -149,5 +149,5 @@ export function redelivery(whose: Whose, requestedAt = start + 9000): DomainEven
   }
 }
 
-/** The read model in a database of the test file's own, empty before each test. */
+/** Sets up the read model in a database for the test file, emptied before each test. */
 export const useWebhooksWorld = () => useReadModel(webhooksProjection, (event) => recorded(event))

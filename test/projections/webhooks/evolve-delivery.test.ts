@@ -6,7 +6,7 @@ import {
   type DeliveryState,
   evolveDelivery,
   isDeliveryEvent,
-  raisedDelivery,
+  newDelivery,
 } from '../../../projections/webhooks/evolve-delivery.ts'
 import {
   attempted,
@@ -28,7 +28,7 @@ function changeOf(event: RecordedEvent): DeliveryChange {
 function begun(): DeliveryState {
   const event = recorded(raised(1))
   if (event.type !== 'WebhookEventRaised') throw new Error(event.type)
-  return raisedDelivery(event, wdlv(1, 1), we(1))
+  return newDelivery(event, wdlv(1, 1), we(1))
 }
 
 const after = (changes: DeliveryChange[]) => changes.reduce(evolveDelivery, begun())
@@ -47,7 +47,7 @@ const log = fc.array(
   { maxLength: 12 },
 )
 
-test('what was reported to have arrived has succeeded, whatever else was reported of the same attempt', () => {
+test('a recorded success wins, whatever else is recorded for the same attempt', () => {
   const property = fc.property(
     log,
     fc.integer({ min: 1, max: 3 }),

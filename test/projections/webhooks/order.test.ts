@@ -31,9 +31,9 @@ import {
 } from './events.ts'
 
 const partitions = 3
-/** Erasures are on a topic of their own: here the last partition. */
+/** Erasures have their own topic, simulated as the last partition. */
 const ofErasures = partitions
-// Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
+// Leaves offsets between two events for repeats, as a producer's retries would.
 const spacing = 10
 const runs = amount({ few: 10, many: 30 })
 
@@ -46,7 +46,7 @@ const scratch = {
 }
 const { deliver, expectEqual, withBuild } = scratchBuilds(scratch)
 
-/** Few events, endpoints, attempts and days, so that much of it is about the same and much of it is too old. */
+/** Few events, endpoints, attempts and days, so that many collide and many have expired. */
 interface Step {
   kind: keyof typeof kinds
   event: number
@@ -56,7 +56,7 @@ interface Step {
 }
 
 const kinds = {
-  // The id's own time most of the time: a repeat is the same event, unless its sender has a defect.
+  // Usually the time of the id, because a repeat is the same event unless the sender is defective.
   raised: ({ event, endpoint, days }: Step) =>
     raised(event, [endpoint, 0], { created_at: timeOf(event, days) }),
   attempted: ({ event, endpoint, attempt }: Step) => attempted([event, endpoint], attempt),
@@ -103,7 +103,7 @@ const step = fc.record<Step>({
   days: fc.nat(40),
 })
 
-/** The log's partitions, each in offset order. What belongs together is in one partition, as the log's keys make it. */
+/** Partitions of the log, each in offset order. Records with the same key are in one partition. */
 function partitionsOf(steps: Step[]): RecordedEvent[][] {
   const log: RecordedEvent[][] = Array.from({ length: partitions + 1 }, () => [])
   steps.forEach((one, n) => {
@@ -117,7 +117,9 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
 
 const steps = fc.array(step, { minLength: 20, maxLength: 60, size: 'max' })
 
-/** As senders that keep to the rules write it: an event's times and endpoints follow from its id, and it comes first. */
+/**
+ * As senders that keep to the rules write it: an event's times and endpoints follow from its id, and it comes first.
+ */
 function lawful(log: Step[]): Step[] {
   const known = new Set<number>()
   return log.flatMap((one) => {
@@ -131,7 +133,7 @@ function lawful(log: Step[]): Step[] {
 }
 const unrelated = { erased: 1, created: 1, renamed: 1, rotated: 1, disabled: 1, enabled: 1 }
 
-test('events repeated, redelivered and reordered across partitions change nothing', async () => {
+test('repeated, redelivered and reordered events do not change the result', async () => {
   await expectOrderIsNothing({
     ...scratch,
     logs: steps.map(lawful),
@@ -141,7 +143,7 @@ test('events repeated, redelivered and reordered across partitions change nothin
   })
 }, 120_000)
 
-test('whatever the log holds, where it is cut into batches changes nothing', async () => {
+test('the boundaries of batches do not change the result', async () => {
   const cuts = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 60, maxLength: 60 })
   const property = fc.asyncProperty(steps, cuts, (log, sizes) =>
     withBuild((whole) =>
@@ -161,7 +163,7 @@ test('whatever the log holds, where it is cut into batches changes nothing', asy
   await fc.assert(property, fastCheckSettings(runs))
 }, 120_000)
 
-test('the logs above reach all that can become of a delivery, and events that are too old', async () => {
+test('the generated logs reach every delivery status and have expired events', async () => {
   const statuses = new Set<string>()
   let [made, left] = [0, 0]
   for (const log of fc.sample(steps, { seed: 1, numRuns: 20 }).map(lawful))

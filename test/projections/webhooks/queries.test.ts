@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import {
-  failingSince,
   findEvent,
-  type ListUndelivered,
+  findFailingSince,
   listEvents,
   listUndelivered,
-  queueReadings,
+  readQueueStats,
+  type UndeliveredQuery,
 } from '../../../projections/webhooks/queries.ts'
 import {
   attempted,
@@ -44,7 +44,7 @@ async function list(options: Partial<Parameters<typeof listEvents>[1]> = {}): Pr
   return rows.map(({ id }) => Number(id.slice(4)))
 }
 
-test('events are listed in their organization and environment only, newest first, ties by id', async () => {
+test('events are listed only in their organization and environment, newest first, ties by id', async () => {
   await world.given(
     raised(1, [1], at(10)),
     raised(2, [], { ...at(30), type: 'session.fingerprint.calculated' }),
@@ -68,7 +68,7 @@ test('events are listed in their organization and environment only, newest first
   for (const n of [6, 7, 8]) expect(await found(evt(n)), String(n)).toBeUndefined()
 })
 
-test('events are filtered by type, by the endpoint that they went to, and by both', async () => {
+test('events are filtered by type, by endpoint, and by both', async () => {
   const fingerprint = { type: 'session.fingerprint.calculated' } as const
   await world.given(
     raised(1, [1, 2], at(10)),
@@ -88,11 +88,11 @@ test('events are filtered by type, by the endpoint that they went to, and by bot
   expect(await list({ endpointId: we(1), since: start + 10, limit: 1 })).toEqual([2])
   expect(await list({ endpointId: we(1), since: start + 10 })).toEqual([2, 1])
   expect(await list({ endpointId: we(9) })).toEqual([])
-  // Of another organization's endpoint, nothing: not even that it exists.
+  // Does not reveal that another organization's endpoint exists.
   expect(await list({ endpointId: we(1), organizationId: org(3) })).toEqual([])
 })
 
-test('failed and skipped deliveries are listed each for themselves, the last to end first, by organization or endpoint', async () => {
+test('failed and skipped deliveries are listed separately, the last to end first, by organization or endpoint', async () => {
   const end = (attemptedAt: number) => ({ attempted_at: start + attemptedAt, duration_ms: 0 })
   await world.given(
     raised(1, [1, 2, 3]),
@@ -109,7 +109,7 @@ test('failed and skipped deliveries are listed each for themselves, the last to 
     skipped([4, 2], start + 85),
   )
   const { pool } = world
-  const failures = async (options: Partial<ListUndelivered> = {}) =>
+  const failures = async (options: Partial<UndeliveredQuery> = {}) =>
     (await listUndelivered(pool, { status: 'failed', since: start, limit: 10, ...options })).map(
       ({ id }) => id,
     )
@@ -123,10 +123,10 @@ test('failed and skipped deliveries are listed each for themselves, the last to 
   expect(await failures({ status: 'skipped', endpointId: we(1) })).toEqual([wdlv(4, 1)])
 })
 
-const failing = (n = 1) => failingSince(world.pool, we(n))
+const failing = (n = 1) => findFailingSince(world.pool, we(n))
 const when = (ms: number) => ({ attempted_at: start + ms })
 
-test('an endpoint is failing since its first failure after its last success', async () => {
+test('an endpoint has been failing since its first failure after its last success', async () => {
   await world.given(endpointCreated(1), raised(1, [1, 2]), raised(2, [1]))
   expect(await failing()).toBeUndefined()
   await world.given(
@@ -163,8 +163,8 @@ test.each<[string, boolean, DomainEvent[]]>([
   expect(await failing()).toBe(isForgiven ? start + 200 : start + 100)
 })
 
-test('the queue says how many deliveries are due, since when, and how many have failed', async () => {
-  const readings = (now: number) => queueReadings(world.pool, start + now)
+test('queue stats have the number of due and failed deliveries and the oldest due time', async () => {
+  const readings = (now: number) => readQueueStats(world.pool, start + now)
   expect(await readings(0)).toEqual({ oldestDueAt: null, due: 0, failed: 0 })
   await world.given(
     raised(1, [1, 2, 3, 4, 5], at(100)),

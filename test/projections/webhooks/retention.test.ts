@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
-import { runTogether } from '../../../infra/postgres/arrays.ts'
+import { runAsOneStatement } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { pruneWebhooks } from '../../../projections/webhooks/prune.ts'
-import { deliveriesOf, raisedEventIds } from '../../../projections/webhooks/queries.ts'
+import { findDeliveriesByEvent, findRaisedEventIds } from '../../../projections/webhooks/queries.ts'
 import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import { inLiveBuild } from '../read-model.ts'
 import {
@@ -24,7 +24,7 @@ import {
 
 const world = await useWebhooksWorld()
 const all = Array.from({ length: 10 }, (_, n) => evt(n))
-const kept = async () => [...(await raisedEventIds(world.pool, all))].toSorted()
+const kept = async () => [...(await findRaisedEventIds(world.pool, all))].toSorted()
 const at = (n: number, createdAt: number, endpoints = [1]): DomainEvent =>
   raised(n, endpoints, { created_at: createdAt })
 
@@ -33,7 +33,7 @@ const rows = async () => ({
   attempts: (await world.rows('webhook_attempts')).map((row) => row.delivery_id).toSorted(),
 })
 
-test('an event goes with its deliveries and attempts once the partition has one more than 30 days newer', async () => {
+test('an event is pruned with its deliveries and attempts once its partition has one more than 30 days newer', async () => {
   await world.given(
     at(1, start, [1, 2]),
     at(2, start + 1),
@@ -50,19 +50,19 @@ test('an event goes with its deliveries and attempts once the partition has one 
   })
 })
 
-test('what comes later about an event that has gone is ignored, the event itself too', async () => {
+test('later events about a pruned event are ignored, including a repeat of the event itself', async () => {
   await world.given(at(1, start), at(2, start + webhookRetentionMs + 1))
   await world.given(at(1, start), attempted([1, 1], 1), skipped([1, 1]), redelivery([1, 1]))
   expect(await kept()).toEqual([evt(2)])
   expect(await rows()).toEqual({ deliveries: [wdlv(2, 1)], attempts: [] })
 })
 
-test('an event that is too old when it comes is not kept', async () => {
+test('an event that has already expired on arrival is not stored', async () => {
   await world.given(at(1, start + webhookRetentionMs + 1), at(2, start), at(3, start + 1))
   expect(await kept()).toEqual([evt(1), evt(3)])
 })
 
-test('an event that goes in the batch in which it came takes its attempts along', async () => {
+test('an event that expires within its own batch takes its attempts along', async () => {
   await world.given(
     at(1, start),
     attempted([1, 1], 1),
@@ -73,7 +73,7 @@ test('an event that goes in the batch in which it came takes its attempts along'
   expect(await rows()).toEqual({ deliveries: [wdlv(2, 1)], attempts: [] })
 })
 
-test('an older event does not bring the newest time back, and other partitions decide for themselves', async () => {
+test('an older event does not reset the newest time, and partitions are independent', async () => {
   await world.given(at(1, start + webhookRetentionMs + 1), at(2, start + 5))
   await world.apply([recorded(at(3, start), { partition: 1 })])
   expect(await kept()).toEqual([evt(1), evt(2), evt(3)])
@@ -83,14 +83,14 @@ test('an older event does not bring the newest time back, and other partitions d
   ])
 })
 
-test('an id that comes again after its event has gone, with a new time, is a new event', async () => {
+test('a pruned event that is raised again with a new time is a new event', async () => {
   await world.given(at(1, start, [1, 2]), attempted([1, 1], 1), attempted([1, 2], 1))
   await world.given(
     at(2, start + webhookRetentionMs + 1),
     at(1, start + webhookRetentionMs, [1]),
     succeeded([1, 1], 1),
   )
-  const deliveries = await deliveriesOf(world.pool, [evt(1)])
+  const deliveries = await findDeliveriesByEvent(world.pool, [evt(1)])
   expect(deliveries).toMatchObject([
     {
       endpoint_id: we(1),
@@ -103,7 +103,7 @@ test('an id that comes again after its event has gone, with a new time, is a new
   expect((await rows()).attempts).toEqual([wdlv(1, 1)])
 })
 
-test('after a long silence all goes at once, however much it is', async () => {
+test('after a long silence, any number of events are pruned at once', async () => {
   const many = Array.from({ length: 10_001 }, (_, n) => at(n, start + (n % 7)))
   await world.given(...many)
   await world.given(at(20_000, start + 2 * webhookRetentionMs))
@@ -112,7 +112,7 @@ test('after a long silence all goes at once, however much it is', async () => {
   expect(await rows()).toEqual({ deliveries: [wdlv(20_000, 1)], attempts: [] })
 })
 
-test('what its organization keeps no longer goes with what another process is about to write of it', async () => {
+test('retention prunes events although another process is about to write to them', async () => {
   await world.given(at(1, start), attempted([1, 1], 1))
   const inBuild = (work: (tx: Tx) => Promise<unknown>) =>
     inLiveBuild(world.pool, webhooksProjection, work)
@@ -124,7 +124,7 @@ test('what its organization keeps no longer goes with what another process is ab
   await inBuild(async (tx) => {
     const writes = await webhooksProjection.apply(tx, [recorded(succeeded([1, 1], 2))])
     await prune()
-    await runTogether(tx, writes)
+    await runAsOneStatement(tx, writes)
   })
   await prune()
   expect(await kept()).toEqual([])

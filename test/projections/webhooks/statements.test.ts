@@ -6,8 +6,8 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
   countActiveEndpoints,
+  findSubscribedEndpoints,
   listEndpoints,
-  subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
 import { inLiveBuild } from '../read-model.ts'
 import {
@@ -27,7 +27,7 @@ const world = await useWebhooksWorld()
 const size = 500
 const each = (one: (n: number) => DomainEvent) => Array.from({ length: size }, (_, n) => one(n))
 
-/** Counts the statements that the events take as one batch. */
+/** Counts the statements for the events as one batch. */
 function statements(events: DomainEvent[]): Promise<number> {
   const batch = events.map((event) => recorded(event))
   return inLiveBuild(world.pool, webhooksProjection, async (tx) => {
@@ -58,7 +58,7 @@ const statement = z
     typeof asked === 'string' ? { text: asked, values: values ?? [] } : asked,
   )
 
-/** How many rows Postgres looks at for the one statement that `run` makes, those that a filter drops too. */
+/** Returns the number of rows that PostgreSQL scans for the single statement of `run`, including filtered ones. */
 async function rowsRead(run: (db: Db) => Promise<unknown>): Promise<number> {
   const { pool } = world
   const query = vi.spyOn(pool, 'query')
@@ -79,7 +79,7 @@ async function rowsRead(run: (db: Db) => Promise<unknown>): Promise<number> {
   return read.reduce((sum, [, scanned, dropped]) => sum + Number(scanned ?? dropped), 0)
 }
 
-test('thousands of disabled endpoints are not read to list, to count or to find who is subscribed', async () => {
+test('thousands of disabled endpoints are not read to list, count or find subscribers', async () => {
   for (let batch = 0; batch < 10; batch++) {
     const n = (i: number) => batch * size + i
     await world.given(...each((i) => endpointCreated(n(i))))
@@ -91,5 +91,5 @@ test('thousands of disabled endpoints are not read to list, to count or to find 
   const wanted = [{ ...scope, type: 'session.result.persisted' as const }]
   expect(await rowsRead((db) => listEndpoints(db, scope))).toBe(201)
   expect(await rowsRead((db) => countActiveEndpoints(db, org(1)))).toBe(1)
-  expect(await rowsRead((db) => subscribedEndpoints(db, wanted))).toBe(1)
+  expect(await rowsRead((db) => findSubscribedEndpoints(db, wanted))).toBe(1)
 })

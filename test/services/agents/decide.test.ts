@@ -3,8 +3,8 @@ import { findOperator, type OperatorCategory } from '../../../infra/ip/operators
 import type { Network } from '../../../schemas/events.ts'
 import {
   type AddressFacts,
+  addressFactsOf,
   decideRotation,
-  factsOf,
   hasAllAddresses,
   isAssignedCountryCode,
   isObservedCountryCode,
@@ -22,9 +22,9 @@ interface Given {
   asn?: string
   listed?: boolean
   says?: Partial<Network['anonymity']>
-  /** The crawler whose ranges have the address. */
+  /** Tag of the crawler that publishes the address. */
   bot?: string | null
-  /** Crawlers, VPNs and relays whose lists are at hand. */
+  /** Crawlers, VPNs and relays whose lists are available. */
   lists?: string[]
 }
 
@@ -52,8 +52,8 @@ function decide({
 
 const openAiLists = ['GPTBot', 'ChatGPT-User', 'OAI-SearchBot']
 
-describe('given an address and what is known of it', () => {
-  it('when nothing speaks against it, then it is kept', () => {
+describe('decideRotation', () => {
+  it('keeps an address without a reason to rotate', () => {
     expect(decide({ provider: 'BYTEFUL_ISP' })).toEqual({
       ip: '8.8.8.8',
       proxy_provider_brand: 'BYTEFUL',
@@ -75,48 +75,48 @@ describe('given an address and what is known of it', () => {
   const openAi = { provider: 'OPENAI', asn: '15169' }
   const named = (provider: string) => ({ says: { provider } })
   it.each<[string, Given, RotationReason[]]>([
-    ['it is in another country', { country: 'FR' }, ['country_mismatch']],
-    ['its network is of another operator', { asn: apple }, mismatch],
-    ['its network is the own operator’s', { ...icloud, asn: apple }, []],
-    ['the own operator is named by an alias', { provider: 'APPLE_PRIVATE_RELAY', asn: apple }, []],
-    ['its network is of several, the own operator among them', { ...icloud, asn: '714' }, []],
-    ['its network is nobody’s in the catalogue', { provider: 'ZSCALER', asn: '64512' }, []],
-    ['it is named another provider’s', { ...nordVpn, ...named('Mullvad') }, mismatch],
-    ['it is named the own provider’s', { ...nordVpn, ...named('NordVPN') }, []],
-    ['its provider had that name', { provider: 'DECODO', ...named('Smartproxy') }, []],
-    ['it is named an unknown provider’s', { ...nordVpn, ...named('Example VPN') }, []],
+    ['an address in another country', { country: 'FR' }, ['country_mismatch']],
+    ['a network of another operator', { asn: apple }, mismatch],
+    ['a network of the operator', { ...icloud, asn: apple }, []],
+    ['an alias of the operator', { provider: 'APPLE_PRIVATE_RELAY', asn: apple }, []],
+    ['a network of several operators, including this one', { ...icloud, asn: '714' }, []],
+    ['a network that is not in the catalogue', { provider: 'ZSCALER', asn: '64512' }, []],
+    ['an address of another named provider', { ...nordVpn, ...named('Mullvad') }, mismatch],
+    ['an address of the named operator', { ...nordVpn, ...named('NordVPN') }, []],
+    ['a former name of the operator', { provider: 'DECODO', ...named('Smartproxy') }, []],
+    ['an address of an unknown named provider', { ...nordVpn, ...named('Example VPN') }, []],
     [
-      'the own name counts before the network',
+      'the name of the operator on a network of another',
       { ...nordVpn, asn: zscaler, ...named('nordvpn') },
       [],
     ],
-    ['an unknown name leaves the network', { ...nordVpn, asn: zscaler, ...named('?') }, mismatch],
-    ['it is another’s crawler', { provider: 'OPENAI', bot: 'Googlebot' }, mismatch],
-    ['it is the own crawler', { provider: 'OPENAI', bot: 'GPTBot' }, []],
+    ['an unknown name on another network', { ...nordVpn, asn: zscaler, ...named('?') }, mismatch],
+    ['a crawler of another operator', { provider: 'OPENAI', bot: 'Googlebot' }, mismatch],
+    ['a crawler of the operator', { provider: 'OPENAI', bot: 'GPTBot' }, []],
     [
-      'it is in no range of an operator that publishes all',
+      'an address outside all ranges of an operator that publishes them all',
       { ...openAi, lists: openAiLists },
       mismatch,
     ],
-    ['it is in none of the ranges that are known', { ...openAi, lists: ['GPTBot'] }, []],
-    ['it is in one of all', { provider: 'OPENAI', bot: 'ChatGPT-User', lists: openAiLists }, []],
+    ['an address outside the known ranges of an operator', { ...openAi, lists: ['GPTBot'] }, []],
+    ['a published address', { provider: 'OPENAI', bot: 'ChatGPT-User', lists: openAiLists }, []],
     [
-      'it is in none, and in the own network',
+      'an address outside the ranges, but in a network of the operator',
       { ...icloud, asn: apple, lists: ['Apple Private Relay'] },
       [],
     ],
-    ['it is hosted, for a residential proxy', { says: { hosting: true } }, ['hosting']],
-    ['it is hosted, for a proxy network', { provider: 'WEBSHARE', says: { hosting: true } }, []],
-    ['it is hosted, for a VPN', { ...nordVpn, says: { hosting: true } }, []],
-    ['it is a VPN, for a VPN', { ...nordVpn, says: { vpn: true } }, []],
-    ['it is a VPN, for a residential proxy', { says: { vpn: true } }, []],
-    ['a reputation list has it', { listed: true }, ['listed']],
+    ['a hosting address of a residential proxy', { says: { hosting: true } }, ['hosting']],
+    ['a hosting address of a proxy network', { provider: 'WEBSHARE', says: { hosting: true } }, []],
+    ['a hosting address of a VPN', { ...nordVpn, says: { hosting: true } }, []],
+    ['a VPN address of a VPN', { ...nordVpn, says: { vpn: true } }, []],
+    ['a VPN address of a residential proxy', { says: { vpn: true } }, []],
+    ['an address on a reputation list', { listed: true }, ['listed']],
     [
-      'everything speaks against it',
+      'an address with every reason',
       { country: 'FR', asn: apple, says: { tor: true, hosting: true } },
       ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'],
     ],
-  ])('when %s', (_, given, reasons) => {
+  ])('returns the reasons for %s', (_, given, reasons) => {
     expect(decide(given)).toMatchObject({
       reasons,
       decision: reasons.length > 0 ? 'rotate' : 'keep',
@@ -131,9 +131,9 @@ describe('given an address and what is known of it', () => {
     ['a crawler with all its lists', { provider: 'OPENAI', lists: openAiLists }, true],
     ['an operator whose network it is', { provider: 'ZSCALER', asn: zscaler }, true],
     ['an operator with other networks', { provider: 'ZSCALER' }, false],
-    ['one that a database names', { ...nordVpn, ...named('NordVPN') }, true],
-    ['one where a database names another', { ...nordVpn, ...named('Mullvad') }, true],
-  ])('then of %s it says whether the provider was checked', (_, given, checked) => {
+    ['an operator named by a database', { ...nordVpn, ...named('NordVPN') }, true],
+    ['an operator other than the named one', { ...nordVpn, ...named('Mullvad') }, true],
+  ])('reports whether the provider was checked for %s', (_, given, checked) => {
     expect(decide(given).provider_checked).toBe(checked)
   })
 
@@ -144,7 +144,7 @@ describe('given an address and what is known of it', () => {
     ['consumer_vpn', 'NORDVPN', ['proxy', 'residential_proxy', 'tor']],
     ['enterprise_egress', 'ZSCALER', ['proxy', 'residential_proxy', 'tor']],
     ['crawler_agent', 'OPENAI', ['proxy', 'residential_proxy', 'tor']],
-  ])('when it is listed, for a %s (%s): %j are reasons', (category, provider, reasons) => {
+  ])('for a %s (%s), rotates if listed as %j', (category, provider, reasons) => {
     expect(findOperator(provider)?.category).toBe(category)
     const kinds: Listing[] = ['proxy', 'residential_proxy', 'tor']
     const listed = kinds.filter((kind) =>
@@ -154,7 +154,7 @@ describe('given an address and what is known of it', () => {
   })
 })
 
-describe('facts', () => {
+describe('addressFactsOf', () => {
   const network: Network = {
     ...sessionScored().network,
     routing: { asn: '64512', organization: null },
@@ -165,14 +165,14 @@ describe('facts', () => {
     location: { ...nowhere, country_code },
   })
 
-  it('are country, network and flags', () => {
+  it('returns country, network and flags', () => {
     const flags = { anonymity: noFlags, provider: null, listed: false }
     const facts = { countryCode: 'PT', asn: '64512', ...flags, evaluatedAt: 5 }
-    expect(factsOf(located('PT'), null)).toEqual(facts)
+    expect(addressFactsOf(located('PT'), null)).toEqual(facts)
     const named = { ...located('PT'), anonymity: { ...noFlags, provider: 'Mullvad' } }
-    expect(factsOf(named, 'GPTBot')).toMatchObject({ provider: 'Mullvad' })
-    expect(factsOf(located('PT'), 'GPTBot')).toMatchObject({ provider: 'GPTBot' })
-    expect(factsOf(located('XK'), null)).toMatchObject({ countryCode: 'XK' })
+    expect(addressFactsOf(named, 'GPTBot')).toMatchObject({ provider: 'Mullvad' })
+    expect(addressFactsOf(located('PT'), 'GPTBot')).toMatchObject({ provider: 'GPTBot' })
+    expect(addressFactsOf(located('XK'), null)).toMatchObject({ countryCode: 'XK' })
   })
 
   it.each<[string, Network]>([
@@ -182,8 +182,8 @@ describe('facts', () => {
     ['a placeholder', located('XX')],
     ['lower case', located('pt')],
     ['no network', { ...located('PT'), routing: { asn: null, organization: 'Example' } }],
-  ])('are not there with %s', (_, incomplete) => {
-    expect(factsOf(incomplete, null)).toBeUndefined()
+  ])('returns undefined with %s', (_, incomplete) => {
+    expect(addressFactsOf(incomplete, null)).toBeUndefined()
   })
 })
 
@@ -198,7 +198,7 @@ it('ISO 3166-1 assigns 249 codes', () => {
   )
 })
 
-it('databases also say XK', () => {
+it('IP databases also use XK', () => {
   expect(pairs.filter(isObservedCountryCode)).toHaveLength(250)
   expect(isObservedCountryCode('XK')).toBe(true)
   expect(isObservedCountryCode('XX')).toBe(false)

@@ -11,7 +11,7 @@ const item = { ip: '91.64.0.1', proxy_provider: 'BYTEFUL', desired_country_code:
 const items = (count: number) => Array.from({ length: count }, () => item)
 const one = (changes: object) => ({ items: [item, { ...item, ...changes }] })
 
-/** The key of an organization that has the capability. */
+/** Returns a key of an organization with the capability. */
 async function enabledKey({ deps, organization }: Api): Promise<string> {
   const { organizationId, key } = await organization()
   await changeOrganization(deps, organizationId, (before, change) =>
@@ -21,17 +21,17 @@ async function enabledKey({ deps, organization }: Api): Promise<string> {
 }
 
 const addresses = await readAddresses()
-/** The file of addresses that comes along. */
+/** Bundled address file. */
 const network = await openNetwork({ addresses: () => addresses })
 const api = await startApi({ network, roles: ['api'] })
 const key = await enabledKey(api)
 afterAll(() => api.stop())
 
-/** `payload` is sent as it is; otherwise `body` as JSON. */
+/** Sends `payload` unchanged, or else `body` as JSON. */
 async function post(body: unknown, { by = key, to = api, ...as }: Post = {}) {
   const url = '/v1/agents/ip-rotation'
-  const answer = await to.send({ method: 'POST', url, key: by, body, ...as })
-  return { ...answer, cost: answer.headers['x-ratelimit-cost'] }
+  const response = await to.send({ method: 'POST', url, key: by, body, ...as })
+  return { ...response, cost: response.headers['x-ratelimit-cost'] }
 }
 
 interface Post {
@@ -42,7 +42,7 @@ interface Post {
 }
 
 describe('POST /v1/agents/ip-rotation', () => {
-  it('answers each item in the order of the request, addresses as they were sent', async () => {
+  it('returns the items in the order of the request, with addresses as sent', async () => {
     const asked = [
       { ...item, proxy_provider: 'BYTEFUL_DATA', ip: '2A01:04F8:0::1' },
       item,
@@ -61,42 +61,47 @@ describe('POST /v1/agents/ip-rotation', () => {
   })
 
   it.each<[string, unknown, string, string]>([
-    ['no object', [], 'body', 'invalid_type'],
+    ['an array as the body', [], 'body', 'invalid_type'],
     ['no items', {}, 'items', 'required'],
-    ['items that are no list', { items: item }, 'items', 'invalid_type'],
+    ['items that are not an array', { items: item }, 'items', 'invalid_type'],
     ['an empty batch', { items: [] }, 'items', 'too_small'],
     ['eleven items', { items: items(11) }, 'items', 'too_large'],
-    ['a member too many', { items: items(1), dry_run: true }, 'dry_run', 'not_allowed'],
-    ['an item that is no object', { items: [item, 'x'] }, 'items.1', 'invalid_type'],
-    ['a member too many in an item', one({ note: 'x' }), 'items.1.note', 'not_allowed'],
+    ['an unknown member', { items: items(1), dry_run: true }, 'dry_run', 'not_allowed'],
+    ['an item that is not an object', { items: [item, 'x'] }, 'items.1', 'invalid_type'],
+    ['an unknown member of an item', one({ note: 'x' }), 'items.1.note', 'not_allowed'],
     ['no ip', one({ ip: undefined }), 'items.1.ip', 'required'],
     ['no provider', one({ proxy_provider: undefined }), 'items.1.proxy_provider', 'required'],
     ['a private ip', one({ ip: '10.0.0.1' }), 'items.1.ip', 'invalid'],
     ['a documentation ip', one({ ip: '2001:db8::1' }), 'items.1.ip', 'invalid'],
-    ['text for an ip', one({ ip: 'localhost' }), 'items.1.ip', 'invalid'],
-    ['no country', one({ desired_country_code: 'XX' }), 'items.1.desired_country_code', 'invalid'],
-  ])('refuses %s', async (_, body, name, issue) => {
-    const { status, body: answer } = await post(body)
-    expect([status, answer.error.details]).toMatchObject([
+    ['a host name as ip', one({ ip: 'localhost' }), 'items.1.ip', 'invalid'],
+    [
+      'an unassigned country',
+      one({ desired_country_code: 'XX' }),
+      'items.1.desired_country_code',
+      'invalid',
+    ],
+  ])('rejects %s', async (_, body, name, issue) => {
+    const { status, body: response } = await post(body)
+    expect([status, response.error.details]).toMatchObject([
       422,
       { parameter_set: 'agent_ip_rotation', fields: [{ name, issue }] },
     ])
   })
 
-  it('names the ten nearest tags for an unknown one', async () => {
+  it('suggests the ten nearest tags for an unknown one', async () => {
     const { details } = (await post(one({ proxy_provider: 'BYTEFUL_MOBILE' }))).body.error
     expect(details.allowed_values).toHaveLength(10)
     expect(details.allowed_values[0]).toBe('BYTEFUL')
   })
 
-  it('repeats no value of an invalid field', async () => {
+  it('does not repeat values of invalid fields', async () => {
     const bad = { ip: '10.1.2.3', proxy_provider: 'SECRETIVE', desired_country_code: 'ZZ' }
     const { body } = await post(one(bad))
     expect(body.error.details.fields).toHaveLength(3)
     expect(JSON.stringify(body)).not.toMatch(/10\.1\.2\.3|SECRETIVE|ZZ/)
   })
 
-  it('refuses thousands of unknown tags without looking for each one’s neighbours', async () => {
+  it('rejects thousands of unknown tags without computing suggestions', async () => {
     const many = Array.from({ length: 2500 }, () => ({ ...item, proxy_provider: 'X' }))
     const { status, body } = await post({ items: many })
     expect([status, body.error.details.fields]).toMatchObject([
@@ -109,17 +114,17 @@ describe('POST /v1/agents/ip-rotation', () => {
 it.each<[string, unknown, Post]>([
   ['a valid batch', { items: [item] }, {}],
   ['an invalid batch', { items: 7 }, {}],
-  ['no JSON', undefined, { payload: '{' }],
+  ['malformed JSON', undefined, { payload: '{' }],
   ['another content type', undefined, { payload: 'x', headers: { 'content-type': 'text/plain' } }],
 ])(
-  'an organization without the capability gets 404 for %s, and pays for it',
+  'an organization without the capability gets 404 for %s, and is charged',
   async (_, body, as) => {
     const { key: by } = await api.organization()
     expect(await post(body, { by, ...as })).toMatchObject({ status: 404, cost: '1' })
   },
 )
 
-it('an organization without the capability gets 403 first for a key without the scope', async () => {
+it('a key without the scope gets 403, even if the organization lacks the capability', async () => {
   const { organizationId } = await api.organization()
   const { revealedKey: by } = await api.issue({ organizationId, scopes: ['sessions:read'] })
   expect(await post({ items: [item] }, { by })).toMatchObject({ status: 403, cost: '1' })
@@ -130,18 +135,18 @@ it.each<[string, unknown, number, string]>([
   ['two items', { items: items(2) }, 200, '2'],
   ['ten items', { items: items(10) }, 200, '10'],
   ['no items', { items: [] }, 422, '1'],
-  ['eleven', { items: items(11) }, 422, '10'],
-  ['items that are no list', { items: 'many' }, 422, '1'],
-  ['three that are invalid', { items: [1, 2, 3] }, 422, '3'],
+  ['eleven items', { items: items(11) }, 422, '10'],
+  ['items that are not an array', { items: 'many' }, 422, '1'],
+  ['three invalid items', { items: [1, 2, 3] }, 422, '3'],
   ['null', null, 422, '1'],
-])('a batch with %s costs as many units', async (_, body, status, cost) => {
+])('a batch with %s costs one unit per item, but 1 to 10', async (_, body, status, cost) => {
   expect(await post(body)).toMatchObject({ status, cost })
 })
 
 describe('without enough IP data', () => {
   const unknown = one({ ip: '6.0.0.1' })
 
-  it('the whole batch is 503, and names the address', async () => {
+  it('the whole batch gets 503, naming the address', async () => {
     const { status, cost, headers, body } = await post(unknown)
     expect([status, cost, headers['retry-after']]).toEqual([503, '2', '60'])
     expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: true })
@@ -151,7 +156,7 @@ describe('without enough IP data', () => {
   it.each([
     ['country', 'location'],
     ['network', 'routing'],
-  ] as const)('the whole batch is 503 where the %s alone is unknown', async (_, part) => {
+  ] as const)('the whole batch gets 503 if only the %s is unknown', async (_, part) => {
     const known = network.lookup(item.ip, 0)
     const partly = { ...known, [part]: noNetwork.lookup(item.ip, 0)[part] }
     const lookup = vi.spyOn(network, 'lookup')
@@ -161,12 +166,12 @@ describe('without enough IP data', () => {
     expect([status, body.error.message]).toEqual([503, expect.stringContaining('items.1.ip')])
   })
 
-  it('an invalid item counts before missing data', async () => {
+  it('an invalid item gets 422 before missing data gets 503', async () => {
     const invalid = { ...item, desired_country_code: 'XX' }
     expect((await post({ items: [...unknown.items, invalid] })).status).toBe(422)
   })
 
-  it('all is 503 while a database fails', async () => {
+  it('every batch gets 503 while a database fails', async () => {
     const lookup = vi.spyOn(network, 'lookup')
     lookup.mockImplementation((ip) => ({ ...noNetwork.lookup(ip, 0), status: 'error' }))
     const { status, headers, body } = await post({ items: [item] })
@@ -174,21 +179,21 @@ describe('without enough IP data', () => {
     expect([status, headers['retry-after'], body.error.retryable]).toEqual([503, '60', true])
   })
 
-  it('nothing is kept unseen where a database is missing: 503, and the operator is told', async () => {
+  it('every batch gets 503 while a database is missing, and a warning is logged', async () => {
     const warn = vi.spyOn(silent, 'warn')
     const without = await startApi({ network: { ...noNetwork, missing: ['ASN_MMDB'] } })
     expect(warn.mock.calls.flat()).toContainEqual(
       expect.stringContaining('IP rotation needs an IP database for ASN_MMDB'),
     )
     warn.mockRestore()
-    const answer = await post({ items: [item] }, { to: without, by: await enabledKey(without) })
-    expect(answer).toMatchObject({ status: 503, body: { error: { retryable: false } } })
-    expect(answer.headers).not.toHaveProperty('retry-after')
+    const response = await post({ items: [item] }, { to: without, by: await enabledKey(without) })
+    expect(response).toMatchObject({ status: 503, body: { error: { retryable: false } } })
+    expect(response.headers).not.toHaveProperty('retry-after')
     await without.stop()
   })
 })
 
-describe('with the file of addresses that comes along', () => {
+describe('with the bundled address file', () => {
   const home = ['91.64.0.1', 'DE'] as const
   const cloud = ['5.9.0.1', 'DE'] as const
   const tor = ['185.220.101.1', 'DE'] as const
@@ -216,14 +221,14 @@ describe('with the file of addresses that comes along', () => {
     expect(body.data).toMatchObject([{ reasons, provider_checked: checked }])
   })
 
-  it('every operator of the catalogue is answered, and those with complete lists are checked', async () => {
-    const answers = await Promise.all(
+  it('accepts every operator of the catalogue, and checks those with complete lists', async () => {
+    const responses = await Promise.all(
       operatorCatalogue.operators.map(({ tag }) =>
         post({ items: [{ ...item, proxy_provider: tag }] }),
       ),
     )
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    const checked = answers.flatMap(({ body }) => body.data).filter((one) => one.provider_checked)
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
+    const checked = responses.flatMap(({ body }) => body.data).filter((one) => one.provider_checked)
     expect(checked).toMatchObject(
       ['APPLEBOT', 'BING', 'COMMON_CRAWL', 'ICLOUD'].map((tag) => ({
         proxy_provider_brand: tag,

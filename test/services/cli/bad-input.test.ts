@@ -63,18 +63,18 @@ const definitions: Record<string, (command: Command) => void> = {
 
 function tidegate(): Command {
   const program = configureUsageErrors(new Command('tidegate'), { json: true })
-  for (const [word, define] of Object.entries(definitions)) define(program.command(word))
+  for (const [name, define] of Object.entries(definitions)) define(program.command(name))
   return program
 }
 
-/** Words of every command that runs something: `org list`, `events`. */
-function commandsOf(command: Command, before = ''): string[] {
-  if (before && command.commands.length === 0) return [before]
-  return command.commands.flatMap((one) => commandsOf(one, `${before} ${one.name()}`.trim()))
+/** Returns the full names of all commands with an action, such as `org list` or `events`. */
+function commandsOf(command: Command, name = ''): string[] {
+  if (name && command.commands.length === 0) return [name]
+  return command.commands.flatMap((child) => commandsOf(child, `${name} ${child.name()}`.trim()))
 }
 const commands = commandsOf(tidegate())
 
-/** Runs a command line in this process; resolves with its exit code and all that it prints. */
+/** Runs a command line in this process, and returns its exit code and output. */
 async function run(line: string): Promise<[code: unknown, printed: string]> {
   const printed: unknown[] = []
   for (const method of ['log', 'error'] as const)
@@ -108,7 +108,7 @@ const positive = 'a whole number above 0.'
 const count = 'a whole number from 1 to 99999.'
 const environment = 'one of live, test.'
 
-/** The last option of the line has a value that it does not take, and what it takes. */
+/** Command lines whose last option has an invalid value, with the values that it accepts. */
 const values: [line: string, expected: string][] = [
   ['org limits acme --secret -1', units],
   ['org limits acme --publishable lots', units],
@@ -179,8 +179,8 @@ const noOrganization = 'organization: no such id or slug; list them with "tidega
 const noKey = 'key: no such id (key_...) in this organization; list them with "tidegate keys list"'
 const noCredentials = 'is missing, and DATA_DIR (/nowhere) has no credentials.json: start'
 
-/** Lines that are wrong in another way, with a part of what the command says. */
-const refusals: [line: string, sentence: string][] = [
+/** Command lines with other errors, and a part of the error message. */
+const otherErrors: [line: string, message: string][] = [
   ['dev extra', "too many arguments for 'dev'. Expected 0 arguments but got 1: extra."],
   ['serve extra', "too many arguments for 'serve'. Expected 0"],
   ['config check --roles all', '--roles must be from collect, scoring, projections, api, '],
@@ -344,8 +344,8 @@ const refusals: [line: string, sentence: string][] = [
 
 const url = 'argument is invalid. It must start with http:// or https://.'
 
-/** Values that may hold a secret, so that nothing of them is repeated. */
-const secrets: [line: string, sentence: string][] = [
+/** Command lines with a value that may contain a secret, which the error message must not repeat. */
+const secrets: [line: string, message: string][] = [
   ['webhooks listen --forward nope', `'--forward <url>' ${url}`],
   ['webhooks listen --forward nope.local:3000/hooks', `--forward <url>' ${url}`],
   ['webhooks listen --forward ftp://nope.example/', `--forward <url>' ${url}`],
@@ -363,7 +363,7 @@ const secrets: [line: string, sentence: string][] = [
   ['keys rotate acme sk_live_nope', noKey],
 ]
 
-test('every command of the program is tried', () => {
+test('the tests below cover every command', () => {
   const program = readFileSync(path.join(root, 'services/cli/commands.ts'), 'utf8')
   const defined = [...program.matchAll(/\.(define\w+),/g)].map(([, name]) => name)
   expect(
@@ -371,18 +371,21 @@ test('every command of the program is tried', () => {
       .map(({ name }) => name)
       .sort(),
   ).toEqual(defined.sort())
-  const lines = [...values, ...refusals].map(([line]) => `${line} `)
-  expect(commands.filter((one) => !lines.some((line) => line.startsWith(`${one} `)))).toEqual([
+  const lines = [...values, ...otherErrors].map(([line]) => `${line} `)
+  expect(commands.filter((name) => !lines.some((line) => line.startsWith(`${name} `)))).toEqual([
     'migrate',
   ])
 })
 
-test.each(commands)('tidegate %s --nope: no such option, or one is missing', async (command) => {
-  const problem = /^error: (?:unknown option '--nope'|required option '--.*' not specified)/
-  expect(await run(`${command} --nope`)).toEqual([1, expect.stringMatching(problem)])
-})
+test.each(commands)(
+  'tidegate %s --nope: unknown option, or a required one is missing',
+  async (command) => {
+    const problem = /^error: (?:unknown option '--nope'|required option '--.*' not specified)/
+    expect(await run(`${command} --nope`)).toEqual([1, expect.stringMatching(problem)])
+  },
+)
 
-test.each(values)('tidegate %s: it must be %s', async (line, expected) => {
+test.each(values)('tidegate %s: must be %s', async (line, expected) => {
   const [flag, value] = line.split(' ').slice(-2)
   const [code, printed] = await run(line)
   expect(code).toBe(1)
@@ -390,12 +393,12 @@ test.each(values)('tidegate %s: it must be %s', async (line, expected) => {
   expect(printed).toContain(`argument '${value}' is invalid. It must be ${expected}`)
 })
 
-test.each(refusals)('tidegate %s: %s', async (line, sentence) => {
-  expect(await run(line)).toEqual([1, expect.stringContaining(sentence)])
+test.each(otherErrors)('tidegate %s: %s', async (line, message) => {
+  expect(await run(line)).toEqual([1, expect.stringContaining(message)])
 })
 
-test.each(secrets)('tidegate %s: %s', async (line, sentence) => {
+test.each(secrets)('tidegate %s: %s', async (line, message) => {
   const [code, printed] = await run(line)
-  expect([code, printed]).toEqual([1, expect.stringContaining(sentence)])
+  expect([code, printed]).toEqual([1, expect.stringContaining(message)])
   expect(printed).not.toContain('nope')
 })

@@ -10,7 +10,7 @@ const stored = {
   android_publishable_key: 'Pixel',
 }
 
-test('each client has the key of its own kind', () => {
+test('each client gets the key of its own type', () => {
   const keys = { web: 'page', ios: 'iPhone', android: 'Pixel' }
   expect(chooseClients({ flags: {}, stored, weights })).toEqual({ keys, weights })
   const flags = { publishableKey: 'a', iosKey: 'b', androidKey: 'c' }
@@ -20,7 +20,7 @@ test('each client has the key of its own kind', () => {
   })
 })
 
-test('a key that is given has none of another organization beside it', () => {
+test('keys from flags are not combined with stored keys', () => {
   const chosen = chooseClients({ flags: { publishableKey: 'own' }, stored, weights })
   expect(chosen).toMatchObject({
     keys: { web: 'own', ios: undefined },
@@ -28,10 +28,11 @@ test('a key that is given has none of another organization beside it', () => {
   })
 })
 
-test('a client that was asked for needs a key: the message names the flag and the way around it', () => {
-  const asked = { web: 1, ios: 1, android: 0 }
-  const choose = () => chooseClients({ flags: { publishableKey: 'own' }, stored, weights: asked })
+test('a client named by --clients needs a key: the error names the flag', () => {
+  const requested = { web: 1, ios: 1, android: 0 }
+  const choose = () =>
+    chooseClients({ flags: { publishableKey: 'own' }, stored, weights: requested })
   expect(choose).toThrow('No key for ios clients: set --ios-key, or leave ios out of --clients.')
-  const chooseOfNone = () => chooseClients({ flags: {}, stored: undefined, weights })
-  expect(chooseOfNone).toThrow('No key for web clients: set --publishable-key')
+  const chooseWithoutKeys = () => chooseClients({ flags: {}, stored: undefined, weights })
+  expect(chooseWithoutKeys).toThrow('No key for web clients: set --publishable-key')
 })

@@ -12,20 +12,20 @@ const database = { DATABASE_URL: 'postgres://nowhere:1/none' }
 const check = (settings: Record<string, string>, ...args: string[]) =>
   cli(['config', 'check', ...args], { DATABASE_URL: '', TIDEGATE_MASTER_KEYS: '', ...settings })
 
-it('tidegate config check says that a server could start, without a database that answers, and what people will miss', async () => {
+it('config check accepts valid settings without connecting, and prints warnings', async () => {
   const keys = { TIDEGATE_MASTER_KEYS_FILE: path.join(folder, 'keys') }
-  const answer = await check({ ...keys, ...database, HOST: '0.0.0.0' })
-  expect(answer).toMatchObject({ code: 0, stderr: '' })
-  expect(answer.stdout).toMatch(/warning: PUBLIC_URL is not set[\s\S]*The settings are valid/)
+  const result = await check({ ...keys, ...database, HOST: '0.0.0.0' })
+  expect(result).toMatchObject({ code: 0, stderr: '' })
+  expect(result.stdout).toMatch(/warning: PUBLIC_URL is not set[\s\S]*The settings are valid/)
 })
 
-it('tidegate config check asks the command for the keys, and tells nothing that it prints', async () => {
-  const asked = (program: string) => {
+it('config check runs TIDEGATE_MASTER_KEYS_COMMAND, and never prints its output', async () => {
+  const checkWith = (program: string) => {
     const command = { TIDEGATE_MASTER_KEYS_COMMAND: `${program} ${folder}/keys` }
     return check({ ...database, ...command }, '--roles', 'api')
   }
-  expect(await asked('/bin/cat')).toMatchObject({ code: 0, stderr: '' })
-  expect(await asked('/bin/ls')).toEqual({
+  expect(await checkWith('/bin/cat')).toMatchObject({ code: 0, stderr: '' })
+  expect(await checkWith('/bin/ls')).toEqual({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(

@@ -13,7 +13,7 @@ function problems(text: string): string[] {
   return []
 }
 
-test('columns come in any order, in quotes or not, with the lines of any system', () => {
+test('columns can be in any order, with or without quotes, and with any line endings', () => {
   const rows = [`bot,"${sid(1)}",charged_back`, `human , ${sid(2)},`, '', `"fraud",${sid(3)}`, '']
   for (const [start, end] of [
     ['', '\n'],
@@ -26,7 +26,7 @@ test('columns come in any order, in quotes or not, with the lines of any system'
     ])
 })
 
-test('what was exported can be imported', () => {
+test('exported marks can be imported', () => {
   const text = `session_id,label,reason,marked_at\n${sid(1)},bot,x,2026-11-26T10:00:00.000Z\n`
   expect(parseMarks(text)).toEqual([{ line: 2, session_id: sid(1), label: 'bot', reason: 'x' }])
 })
@@ -45,4 +45,4 @@ test.each<[string, string[]]>([
   ],
   [`session_id,label\n${sid(1)},bot,x`, ['line 2, cells']],
   [`session_id,label\n${sid(1)},bot\n${sid(2)},bot\n${sid(1)},human`, ['line 4, session_id']],
-])('%j is refused with all that is wrong', (text, names) => expect(problems(text)).toEqual(names))
+])('%j is rejected with all its problems', (text, names) => expect(problems(text)).toEqual(names))

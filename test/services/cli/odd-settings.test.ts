@@ -11,25 +11,25 @@ const base = {
   TIDEGATE_MASTER_KEYS: 'A'.repeat(44),
   PORT: '0',
 }
-// An installation sets them for all its programs, so that they count only where something is sent.
+// Other OTEL_* settings are checked only if an endpoint is set, because they may be set for all programs of a host.
 const sending = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
 
-const words = (text: string) => text.trim().split(/\s+/)
-const numbers = words(`0 -1 1 80 8787 65536 1e3 0x10 10s 5MB 1,000 1_000 2.5 NaN ∞ Infinity
+const splitWords = (text: string) => text.trim().split(/\s+/)
+const numbers = splitWords(`0 -1 1 80 8787 65536 1e3 0x10 10s 5MB 1,000 1_000 2.5 NaN ∞ Infinity
   9007199254740993 1e300 0,,5 0,0.5`)
-const places = words(`localhost localhost:9092 loopback [::1]:9092 host:0 host:99999 /nowhere
+const places = splitWords(`localhost localhost:9092 loopback [::1]:9092 host:0 host:99999 /nowhere
   spam=/nowhere 10.0.0.0/40 10.0.0.0/8 10.0.0.0/8, 0.0.0.0/0 ::/0 ::1 10/8`)
-const urls = words(`mysql://user:hunter2@host/db postgres://user:hunter2@host:99999/db
+const urls = splitWords(`mysql://user:hunter2@host/db postgres://user:hunter2@host:99999/db
   postgres://host/db?port=abc postgres://user:hun#ter2@host/db http://user:hunter2@host/ https://host
   ftp://host http:host https://host/?a=b mailto:hunter2@host PLAINTEXT://host:9092`)
-const others = words('on true nonsense bunny INFO info plain SASL_SSL ,')
+const others = splitWords('on true nonsense bunny INFO info plain SASL_SSL ,')
 
-const odd = fc.oneof(
+const oddValue = fc.oneof(
   fc.constantFrom(...numbers, ...places, ...urls, ...others, ' ', 'a b', 'ja4=X Y'),
   fc.string({ minLength: 1, maxLength: 12 }),
   fc.integer().map(String),
 )
-// A program is asked for keys, and files of addresses are read, by what the check and the start both call. Other tests do it.
+// Other tests cover these settings, because checking them runs a program or reads IP data files.
 const names = settingNames.filter((name) => !/_COMMAND$|^ADDRESS_FILE$|_LISTS$|_MMDB$/.test(name))
 
 async function outcome(work: Promise<unknown>): Promise<string | undefined> {
@@ -39,29 +39,29 @@ async function outcome(work: Promise<unknown>): Promise<string | undefined> {
   )
 }
 
-describe('odd values of settings', () => {
-  it('are refused by config check and by serve alike, by the name of the setting', async () => {
+describe('invalid settings', () => {
+  it('are rejected by config check and serve alike, with the name of the setting', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...names), odd, async (name, value) => {
+      fc.asyncProperty(fc.constantFrom(...names), oddValue, async (name, value) => {
         const env = { ...base, ...(name.startsWith('OTEL_') ? sending : {}), [name]: value }
         const roles = name === 'ATTESTED_APPS_FILE' ? 'scoring' : 'collect,projections,webhooks'
-        const served = await outcome(readServerSettings({ env, roles }))
-        const checked = await outcome(checkServerSettings({ env, roles }))
-        expect(checked).toBe(served)
-        const message = checked ?? served ?? name
+        const serveError = await outcome(readServerSettings({ env, roles }))
+        const checkError = await outcome(checkServerSettings({ env, roles }))
+        expect(checkError).toBe(serveError)
+        const message = checkError ?? serveError ?? name
         expect(message).toContain(name.split('_')[0])
-        // The path of a file is no secret.
+        // File paths are not secret.
         if (!name.endsWith('_FILE')) expect(message).not.toContain('hunter2')
       }),
       { numRuns: 1000 },
     )
   }, 60_000)
 
-  it('that are accepted are what the parts of a server accept', async () => {
+  it('are those that the server itself would reject', async () => {
     const parts = fc.constantFrom('TRUSTED_PROXIES', 'WEBHOOK_ALLOWED_NETWORKS')
     const octet = fc.constantFrom('0', '10', '255', '256', 'x')
     const network = fc.oneof(
-      odd,
+      oddValue,
       fc
         .tuple(octet, octet, fc.integer({ min: -1, max: 40 }))
         .map(([first, second, bits]) => `${first}.${second}.0.0/${bits}`),
@@ -155,27 +155,27 @@ describe('odd values of settings', () => {
       { DATABASE_URL: '', DATABSE_URL: 'postgres://host' },
       'DATABSE_URL is not a setting: did you mean DATABASE_URL?',
     ],
-  ])('are named with what is expected: %j', async (given, message) => {
-    const refused = await outcome(
-      checkServerSettings({ env: { ...base, ...given }, roles: 'api,scoring' }),
+  ])('are named with the expected value: %j', async (changes, message) => {
+    const failure = await outcome(
+      checkServerSettings({ env: { ...base, ...changes }, roles: 'api,scoring' }),
     )
-    expect(refused).toMatch(message)
-    expect(refused).not.toContain('hunter2')
+    expect(failure).toMatch(message)
+    expect(failure).not.toContain('hunter2')
   })
 
-  it('name all that is wrong at once', async () => {
+  it('are all reported at once', async () => {
     const env = {
       DATABASE_URL: 'postgres://h/x?port=0',
       KAFKA_SASL_MECHANISM: 'PLAIN',
       ATTESTED_APPS_FILE: '/none',
     }
-    const refused = await outcome(readServerSettings({ env, roles: 'scoring' }))
+    const failure = await outcome(readServerSettings({ env, roles: 'scoring' }))
     for (const part of ['DATABASE_URL', 'TIDEGATE_MASTER_KEYS', 'KAFKA_SASL', 'ATTESTED_APPS_FILE'])
-      expect(refused).toContain(`\n  ${part}`)
+      expect(failure).toContain(`\n  ${part}`)
   })
 })
 
-describe('variables that are nearly named as a setting', () => {
+describe('variables named almost like a setting', () => {
   it.each([
     ['KAFKA_BROKER', 'KAFKA_BROKERS'],
     ['KAFAK_BROKERS', 'KAFKA_BROKERS'],
@@ -191,7 +191,7 @@ describe('variables that are nearly named as a setting', () => {
     expect(misspelledSettings({ [name]: 'x', [likely]: 'y' })).toEqual([])
   })
 
-  it('are none of an ordinary environment', () => {
+  it('do not include those of an ordinary environment', () => {
     const ordinary = `PATH HOME HOSTNAME HOSTS PORTS SHELL USER LOGNAME LANG PWD TERM NODE_ENV NODE_OPTIONS CI DEBUG
       PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE PGSSLMODE PGSSLROOTCERT PGOPTIONS SSL_CERT_FILE XDG_DATA_DIRS
       XDG_DATA_HOME http_proxy NO_PROXY KUBERNETES_PORT KUBERNETES_SERVICE_HOST TIDEGATE_PORT TIDEGATE_CONSOLE_PORT

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
-import { commaList, limit, since, wordOf } from '../../../services/cli/arguments.ts'
+import { choice, commaList, limit, since } from '../../../services/cli/arguments.ts'
 import { errorJson, errorText } from '../../../services/cli/failure.ts'
 import { organizationTable } from '../../../services/cli/tables.ts'
 
@@ -19,7 +19,7 @@ const organization: OrganizationRow = {
   updated_at: 0,
 }
 
-test('a table has no colours, and a name cannot steer the terminal', () => {
+test('a table has no colors or terminal escapes', () => {
   const shown = organizationTable([{ ...organization, name: 'A\u001b[2Jc\u0007m\u202ee' }], {
     secret: 600,
     publishable: 3000,
@@ -29,7 +29,7 @@ test('a table has no colours, and a name cannot steer the terminal', () => {
   expect(shown).toMatch(/│ 5 in 60 s +│ default \(3000\) +│ ip_rotation +│ 1970-01-01T00:00:00Z │/)
 })
 
-test('arguments', () => {
+test('arguments are parsed', () => {
   expect(commaList(' a, b,,c ')).toEqual(['a', 'b', 'c'])
   expect(commaList('')).toEqual([])
   expect(limit('600')).toBe(600)
@@ -40,11 +40,11 @@ test('arguments', () => {
   expect(since('2026-11-23T12:00:00Z')).toBe(Date.UTC(2026, 10, 23, 12))
   expect(since('36h') - since('2d')).toBeCloseTo(12 * 3_600_000, -4)
   expect(() => since('7w')).toThrow(InvalidArgumentError)
-  expect(wordOf('live', 'test')('test')).toBe('test')
-  expect(() => wordOf('live', 'test')('prod')).toThrow('live, test')
+  expect(choice('live', 'test')('test')).toBe('test')
+  expect(() => choice('live', 'test')('prod')).toThrow('live, test')
 })
 
-test('a failure names fields, what is expected and what is possible', () => {
+test('an error names the fields, the expectation and the possible values', () => {
   const error = invalidField(
     { name: 'scopes.1', issue: 'invalid_value', expected: 'a scope' },
     { allowed_values: ['a', 'b'] },
@@ -62,7 +62,7 @@ test('a failure names fields, what is expected and what is possible', () => {
   })
 })
 
-test('what no request could meet has a code of its own, and says what happened', () => {
+test('an error outside of API requests has its own code and keeps its message', () => {
   const error = new Error('DATABASE_URL is not set')
   expect(errorText(error)).toBe('DATABASE_URL is not set')
   expect(errorJson(error)).toEqual({
@@ -72,14 +72,14 @@ test('what no request could meet has a code of its own, and says what happened',
   })
 })
 
-test('a read model that does not follow is not taken for a database that is away', () => {
+test('a read model that is behind is not reported as an unreachable database', () => {
   const late = unavailable(new Error('organizations has not applied it in time'))
   expect(errorText(late)).toMatch(
     /role `projections`.*\(organizations has not applied it in time\)$/,
   )
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-  for (const away of [refused, new LogUnavailable('no broker'), unavailable(refused)]) {
-    expect(errorText(away)).toMatch(/^Cannot reach the database or the log/)
+  for (const unreachable of [refused, new LogUnavailable('no broker'), unavailable(refused)]) {
+    expect(errorText(unreachable)).toMatch(/^Cannot reach the database or the log/)
   }
   expect(errorText(new ApiError('auth.organization_inactive'))).not.toContain('projections')
 })

@@ -6,16 +6,16 @@ import { createRecording, sendRecorded } from '../../../services/cli/simulate/re
 import { createModel, createVirtualTime } from '../../infra/access/rate-limit/support.ts'
 
 interface BucketOptions {
-  /** Units in 60 seconds; undefined = it does not limit. */
+  /** Units per 60 seconds. Default: unlimited. */
   limit?: number | undefined
-  /** Status of an admitted request's answer; default 200. */
+  /** Status of the response to an admitted request. Default: 200. */
   status?: number | undefined
 }
 
-/** Milliseconds from a client to the server, and back. */
+/** Network latency in each direction. */
 const travelMs = 5
 
-/** A server with one bucket as the interface describes it, where a denied request costs a unit too, in virtual time. */
+/** Creates a rate-limited server in virtual time. A denied request costs a unit, too. */
 function createBucketServer({ limit, status = 200 }: BucketOptions) {
   const time = createVirtualTime(0)
   const model = limit === undefined ? undefined : createModel(limit, 0)
@@ -26,23 +26,26 @@ function createBucketServer({ limit, status = 200 }: BucketOptions) {
     const { admitted, remaining } = model.request(1, time.clock())
     let seconds = 1
     while (!model.wouldAdmit(1, time.clock() + seconds * 1000)) seconds++
-    const told = {
+    const limitHeaders = {
       'x-ratelimit-limit': `${limit}`,
       'x-ratelimit-remaining': `${remaining}`,
     }
-    return { admitted, headers: admitted ? told : { ...told, 'retry-after': `${seconds}` } }
+    return {
+      admitted,
+      headers: admitted ? limitHeaders : { ...limitHeaders, 'retry-after': `${seconds}` },
+    }
   }
 
   async function request(body: string): Promise<HttpResponse> {
     await time.after(travelMs)
     const { admitted, headers } = take()
-    const answer = { status: admitted ? status : 429, body: Buffer.from('{}') }
-    received.push({ body, status: answer.status })
+    const response = { status: admitted ? status : 429, body: Buffer.from('{}') }
+    received.push({ body, status: response.status })
     await time.after(travelMs)
-    return { ...answer, headers: { get: (name) => headers[name] ?? null } }
+    return { ...response, headers: { get: (name) => headers[name] ?? null } }
   }
 
-  /** Lets time pass until `work` is done. */
+  /** Advances the time until `work` is done. */
   async function until<T>(work: Promise<T>): Promise<T> {
     let done = false
     const ended = work.finally(() => {
@@ -58,7 +61,7 @@ function createBucketServer({ limit, status = 200 }: BucketOptions) {
 interface Run extends BucketOptions {
   requests: number
   workers: number
-  /** Requests that somebody else sends before, with keys of the same organization. */
+  /** Number of requests that another client of the organization sends first. */
   takenBefore?: number
 }
 
@@ -74,31 +77,31 @@ async function run({ requests, workers, takenBefore = 0, ...options }: Run) {
   const work = async () => {
     for (const index of indexes) {
       const paced = { recording, pacer, endpoint: 'batch' as const }
-      const answer = await sendRecorded(paced, () => request(String(index)))
-      statuses.push(answer.status)
+      const response = await sendRecorded(paced, () => request(String(index)))
+      statuses.push(response.status)
       ms = pacerTime.now() - start
     }
   }
   await until(Promise.all(Array.from({ length: workers }, work)))
-  const own = received.filter(({ body }) => body !== 'other')
-  return { statuses, recording, waits: pacer.waits(), ms, received: own }
+  const ownRequests = received.filter(({ body }) => body !== 'other')
+  return { statuses, recording, waits: pacer.waits(), ms, received: ownRequests }
 }
 
-test('requests above the limit wait for the bucket: none is denied, and none is an error', async () => {
+test('requests above the limit wait, and none is denied or an error', async () => {
   const { statuses, recording, waits, ms } = await run({ limit: 600, requests: 900, workers: 16 })
   expect(statuses).toEqual(Array(900).fill(200))
   expect(recording.errors.size).toBe(0)
   expect(recording.durations.batch).toHaveLength(900)
   expect(waits.denied).toBe(0)
   expect(waits.held).toBeGreaterThan(250)
-  // 300 units are missing, and 10 come in a second.
+  // 300 units are missing, and 10 are refilled per second.
   expect(ms).toBeGreaterThan(29_000)
   expect(ms).toBeLessThan(33_000)
   expect(waits.waitedMs).toBeGreaterThan(28_000)
   expect(waits.waitedMs).toBeLessThanOrEqual(ms)
 })
 
-test('a bucket that others have emptied costs one denied request: the first goes alone', async () => {
+test('if others have used up the limit, only the first request is denied', async () => {
   const { statuses, recording, waits, ms } = await run({
     limit: 600,
     requests: 100,
@@ -108,12 +111,12 @@ test('a bucket that others have emptied costs one denied request: the first goes
   expect(statuses).toEqual(Array(100).fill(200))
   expect(recording.errors.size).toBe(0)
   expect(waits.denied).toBe(1)
-  // 51 units are owed and 100 wanted.
+  // The bucket lacks 51 units, and 100 more are needed.
   expect(ms).toBeGreaterThan(14_500)
   expect(ms).toBeLessThan(18_000)
 })
 
-test('a denied request is sent again with the same bytes, and what was denied is no latency', async () => {
+test('a denied request is retried with the same bytes, and its latency is not recorded', async () => {
   const { recording, received, waits } = await run({
     limit: 60,
     requests: 20,
@@ -123,29 +126,28 @@ test('a denied request is sent again with the same bytes, and what was denied is
   expect(received.filter(({ status }) => status === 429)).toHaveLength(waits.denied)
   expect(waits.denied).toBeGreaterThan(0)
   for (let i = 0; i < 20; i++) {
-    const mine = received.filter(({ body }) => body === String(i)).map(({ status }) => status)
-    expect(mine.filter((status) => status === 200)).toHaveLength(1)
-    expect(mine.at(-1)).toBe(200)
+    const statusesOfRequest = received
+      .filter(({ body }) => body === String(i))
+      .map(({ status }) => status)
+    expect(statusesOfRequest.filter((status) => status === 200)).toHaveLength(1)
+    expect(statusesOfRequest.at(-1)).toBe(200)
   }
   expect(recording.durations.batch).toHaveLength(20)
 })
 
-test.each([1, 6, 10])(
-  'a limit of %i, smaller than the number of workers, is kept to as well',
-  async (limit) => {
-    const { statuses, waits } = await run({ limit, requests: 3 * limit, workers: 16 })
-    expect(statuses).toEqual(Array(3 * limit).fill(200))
-    expect(waits.denied).toBe(0)
-  },
-)
+test.each([1, 6, 10])('a limit of %i, below the number of workers, is respected', async (limit) => {
+  const { statuses, waits } = await run({ limit, requests: 3 * limit, workers: 16 })
+  expect(statuses).toEqual(Array(3 * limit).fill(200))
+  expect(waits.denied).toBe(0)
+})
 
-test('nothing waits where the server does not limit', async () => {
+test('without a rate limit, no request waits', async () => {
   const { statuses, waits } = await run({ requests: 300, workers: 16 })
   expect(statuses).toEqual(Array(300).fill(200))
   expect(waits).toEqual({ denied: 0, overloaded: 0, held: 0, waitedMs: 0 })
 })
 
-test('requests that fail otherwise are errors, and are not sent again', async () => {
+test('other failed requests are errors, and are not retried', async () => {
   const { statuses, recording, received } = await run({
     limit: 6000,
     requests: 30,
@@ -157,7 +159,7 @@ test('requests that fail otherwise are errors, and are not sent again', async ()
   expect(received).toHaveLength(30)
 })
 
-test('a request that is denied without end is given up, and that is an error', async () => {
+test('a request that is denied 50 times is an error', async () => {
   const { until, pacerTime } = createBucketServer({})
   const recording = createRecording()
   const pacer = createPacer(pacerTime)
@@ -167,14 +169,14 @@ test('a request that is denied without end is given up, and that is an error', a
     sentAt.push(pacerTime.now())
     return { status: 429, headers, body: Buffer.from('{}') }
   }
-  const answer = await until(sendRecorded({ recording, pacer, endpoint: 'open' }, denied))
-  expect(answer.status).toBe(429)
+  const response = await until(sendRecorded({ recording, pacer, endpoint: 'open' }, denied))
+  expect(response.status).toBe(429)
   expect([...recording.errors]).toEqual([['open http_429', 1]])
   expect(sentAt).toEqual(Array.from({ length: 50 }, (_, i) => i * 1000))
   expect(pacer.waits()).toEqual({ denied: 50, overloaded: 0, held: 49, waitedMs: 49_000 })
 })
 
-test('requests whose answers are lost keep nobody waiting', async () => {
+test('requests without a response do not block others', async () => {
   const recording = createRecording()
   const paced = { recording, pacer: createPacer(), endpoint: 'open' as const }
   const lost = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
@@ -183,8 +185,8 @@ test('requests whose answers are lost keep nobody waiting', async () => {
   expect([...recording.errors]).toEqual([['open ECONNRESET', 3]])
 })
 
-/** Answers each request with the next status, with a Retry-After of two seconds where it is no 200. */
-async function answersOf(statuses: number[], retryAfter: string | null = '2') {
+/** Sends a request that gets these statuses in turn, with a Retry-After of two seconds unless the status is 200. */
+async function sendWithStatuses(statuses: number[], retryAfter: string | null = '2') {
   let clock = 0
   const pacer = createPacer({
     now: () => clock,
@@ -193,9 +195,9 @@ async function answersOf(statuses: number[], retryAfter: string | null = '2') {
     },
   })
   const recording = createRecording()
-  const answers = statuses.values()
+  const nextStatuses = statuses.values()
   const send = async () => {
-    const status = answers.next().value ?? 200
+    const status = nextStatuses.next().value ?? 200
     const get = (name: string) => (name === 'retry-after' && status !== 200 ? retryAfter : null)
     return { status, body: Buffer.from('{}'), headers: { get } }
   }
@@ -203,13 +205,13 @@ async function answersOf(statuses: number[], retryAfter: string | null = '2') {
   return { status, waits: pacer.waits(), errors: [...recording.errors], ms: clock }
 }
 
-test('503 with Retry-After: the same request again after that time, and no error', async () => {
-  const { status, waits, errors, ms } = await answersOf([503, 503, 200])
+test('503 with Retry-After is retried after that time, and is not an error', async () => {
+  const { status, waits, errors, ms } = await sendWithStatuses([503, 503, 200])
   expect({ status, errors, ms }).toEqual({ status: 200, errors: [], ms: 4000 })
   expect(waits).toEqual({ denied: 0, overloaded: 2, held: 0, waitedMs: 0 })
 })
 
-test('503 without Retry-After is an error: a proxy may have answered, and nothing says when to come back', async () => {
-  const { status, errors } = await answersOf([503], null)
+test('503 without Retry-After is an error', async () => {
+  const { status, errors } = await sendWithStatuses([503], null)
   expect({ status, errors }).toEqual({ status: 503, errors: [['open http_503', 1]] })
 })

@@ -8,18 +8,18 @@ it.each([
   [1, 360, '[..............................]   1 %, 9.9 h left'],
   [100, 9, '[##############################] 100 %, 0 s left'],
   [101, 9, '[##############################] 100 %, 0 s left'],
-])('%i of 100 after %i s are drawn', (done, seconds, text) => {
+])('draws %i of 100 after %i s', (done, seconds, text) => {
   expect(barText(done, { total: 100, seconds })).toBe(text)
 })
 
-it('nothing of nothing is all', () => {
+it('draws a total of 0', () => {
   expect(barText(0, { total: 0, seconds: 1 })).toContain('0 %')
 })
 
 it.each([
   [true, 2],
   [false, 0],
-])('where standard error is a terminal (%s) it is drawn and taken away', (isTTY, writes) => {
+])('is drawn and removed only if standard error is a terminal: %s', (isTTY, writes) => {
   const written: string[] = []
   const times = [0, 500, 500]
   const bar = progressBar(10, {

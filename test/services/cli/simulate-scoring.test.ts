@@ -18,7 +18,7 @@ const document = { document_id_hash: 'd1', ip_address: '203.0.113.1' }
 const serversKey: SimulationKey = Buffer.alloc(32, 1)
 
 interface Keys {
-  /** What the scripts have. */
+  /** Simulation key of the simulated clients. */
   key: SimulationKey | undefined
 }
 
@@ -55,18 +55,18 @@ function eventsOf(plan: SessionPlan, { key }: Keys): SessionEvent[] {
       received_at: 2,
       body_hash: String(i).padStart(64, '0'),
     }
-    const payload = deflateRawSync(JSON.stringify(answered(observations, key)))
+    const payload = deflateRawSync(JSON.stringify(withProofs(observations, key)))
     return { type: 'BatchReceived', data: { ...scope, ...document, ...body, user_agent, payload } }
   })
   return [opened, ...batches]
 }
 
-/** As `simulate` does before it sends them. */
-function answered(observations: PlannedObservations, key: SimulationKey | undefined) {
+/** Adds proofs, as `simulate` does before it sends the observations. */
+function withProofs(observations: PlannedObservations, key: SimulationKey | undefined) {
   const { snapshot } = observations
   if (!snapshot) return observations
-  const asked = { sessionId: scope.session_id, challenge: 'challenge', timingNonce: 'timing' }
-  const proofs = simulatedAnswers(asked, key)
+  const opened = { sessionId: scope.session_id, challenge: 'challenge', timingNonce: 'timing' }
+  const proofs = simulatedAnswers(opened, key)
   return { ...observations, snapshot: { ...snapshot, proofs } }
 }
 
@@ -85,7 +85,7 @@ function evaluatePlan(plan: SessionPlan, keys: Keys = { key: serversKey }) {
 
 const plans = Array.from({ length: 400 }, (_, index) => planSession('scoring', index))
 
-test('nothing that costs a person anything fires for the human-like sessions', () => {
+test('no risk signal fires for human-like sessions', () => {
   for (const plan of plans.filter(({ actor }) => actor === 'human')) {
     const { fired, score } = evaluatePlan(plan)
     const risks = fired.filter(({ role }) => role === 'risk').map(({ slug }) => slug)
@@ -98,7 +98,7 @@ test('nothing that costs a person anything fires for the human-like sessions', (
   }
 })
 
-test('driven browsers are bots, and no other bot-like session passes for a person', () => {
+test('automated browsers are scored as bots, and other bot-like sessions never as human', () => {
   const bots = plans.filter(({ actor }) => actor !== 'human')
   expect(bots.length).toBeGreaterThan(80)
   for (const plan of bots) {
@@ -111,7 +111,7 @@ test('driven browsers are bots, and no other bot-like session passes for a perso
 test.each([
   ['no key', undefined],
   ["another server's key", Buffer.alloc(32, 2)],
-])('with %s no session is human', (_, key) => {
+])('with %s, no session is human', (_, key) => {
   const verdicts = new Set(plans.map((plan) => evaluatePlan(plan, { key }).score.verdict))
   expect([...verdicts].sort()).toEqual(['bot', 'inconclusive'])
 })

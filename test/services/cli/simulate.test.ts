@@ -19,25 +19,25 @@ const plans = (seed: string, count: number): SessionPlan[] =>
   Array.from({ length: count }, (_, index) => planSession(seed, index))
 
 describe('the generator', () => {
-  test('makes the same sessions byte for byte from the same seed, in any order', () => {
+  test('generates the same sessions byte for byte from the same seed, in any order', () => {
     const backwards = Array.from({ length: 200 }, (_, i) => planSession('seed-1', 199 - i))
     expect(backwards.reverse()).toEqual(plans('seed-1', 200))
   })
 
-  test('makes other sessions from another seed', () => {
-    const [one, other] = ['seed-1', 'seed-2'].map((seed) =>
+  test('generates other sessions from another seed', () => {
+    const [first, second] = ['seed-1', 'seed-2'].map((seed) =>
       plans(seed, 50).map(({ batches }) => JSON.stringify(batches)),
     )
-    expect(one?.filter((text) => other?.includes(text))).toEqual([])
+    expect(first?.filter((text) => second?.includes(text))).toEqual([])
   })
 
-  test('makes observations that the schema takes as they are', () => {
+  test('generates observations that the schema accepts unchanged', () => {
     for (const { batches, closing } of plans('seed-1', 200))
       for (const observations of [...batches, closing])
         expect(observationsSchema.parse(observations)).toEqual(observations)
   })
 
-  test('starts with a snapshot, goes on with one to three batches of behaviour', () => {
+  test('starts with a snapshot, followed by one to three batches of behavior', () => {
     for (const { batches, closing } of plans('seed-1', 200)) {
       expect(batches[0].snapshot).toBeDefined()
       expect(batches.length).toBeGreaterThanOrEqual(2)
@@ -47,7 +47,7 @@ describe('the generator', () => {
     }
   })
 
-  test('keeps to the mix', () => {
+  test('follows the mix', () => {
     const all = plans('seed-1', 2000)
     const share = (is: (plan: SessionPlan) => boolean) => all.filter(is).length / all.length
     expect(share(({ client }) => client === 'web')).toBeCloseTo(0.7, 1)
@@ -57,7 +57,7 @@ describe('the generator', () => {
     expect(new Set(all.map(({ family }) => family)).size).toBeGreaterThanOrEqual(10)
   })
 
-  test('sends only what is asked for', () => {
+  test('generates only the requested clients and actors', () => {
     const mix = { clients: { web: 0, ios: 1, android: 0 }, bots: 1, returning: 0 }
     const all = Array.from({ length: 100 }, (_, index) => planSession('seed-1', index, mix))
     expect(new Set(all.map(({ client, actor }) => `${client} ${actor}`))).toEqual(
@@ -66,7 +66,7 @@ describe('the generator', () => {
     expect(all.every(({ index, visitor }) => index === visitor)).toBe(true)
   })
 
-  test('gives a returning visitor the device it had', () => {
+  test('gives a returning visitor the same device', () => {
     const all = plans('seed-1', 1000)
     const returning = all.filter(({ index, visitor }) => visitor !== index)
     expect(returning.length).toBeGreaterThan(0)
@@ -78,7 +78,7 @@ describe('the generator', () => {
     }
   })
 
-  test('sends the headers that agree with the observations', () => {
+  test('sends headers that agree with the observations', () => {
     for (const plan of plans('seed-1', 200)) {
       const headers = headersOf(plan)
       expect(headers['User-Agent']).toBe(plan.batches[0].snapshot?.navigator.user_agent)
@@ -88,15 +88,15 @@ describe('the generator', () => {
 })
 
 describe('the report', () => {
-  const answer = (status: number, body: unknown) => ({
+  const responseWith = (status: number, body: unknown) => ({
     status,
     headers: { get: () => null },
     body: Buffer.from(JSON.stringify(body)),
   })
   const none = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
 
-  /** Reports one session that succeeded, with the given changes. */
-  const reportOf = (given: Partial<Parameters<typeof createReport>[0]> = {}) =>
+  /** Returns the report of one completed session, with these changes. */
+  const reportOf = (changes: Partial<Parameters<typeof createReport>[0]> = {}) =>
     createReport({
       seed: 's',
       baseUrl: 'http://127.0.0.1:1',
@@ -106,24 +106,24 @@ describe('the report', () => {
       counts: { completed: 1, failed: 0, returning: 0 },
       durationMs: 10,
       recording: createRecording(),
-      ...given,
+      ...changes,
     })
 
-  test('takes percentiles by nearest rank', () => {
+  test('has percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
     expect(summarize(hundred)).toEqual({ count: 100, p50: 50, p95: 95, p99: 99, max: 100 })
     expect(summarize([7])).toEqual({ count: 1, p50: 7, p95: 7, p99: 7, max: 7 })
     expect(summarize([])).toEqual({ count: 0, p50: 0, p95: 0, p99: 0, max: 0 })
   })
 
-  test('counts what was answered, and errors by endpoint and code', async () => {
+  test('counts responses, and errors by endpoint and code', async () => {
     const recording = createRecording()
     const paced = { recording, pacer: createPacer() }
-    await sendRecorded({ ...paced, endpoint: 'batch' }, async () => answer(200, {}))
+    await sendRecorded({ ...paced, endpoint: 'batch' }, async () => responseWith(200, {}))
     await sendRecorded({ ...paced, endpoint: 'batch' }, async () =>
-      answer(409, { error: { code: 'session.sequence_mismatch' } }),
+      responseWith(409, { error: { code: 'session.sequence_mismatch' } }),
     )
-    await sendRecorded({ ...paced, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
+    await sendRecorded({ ...paced, endpoint: 'open' }, async () => responseWith(502, 'bad gateway'))
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
     await expect(
       sendRecorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused)),
@@ -145,7 +145,7 @@ describe('the report', () => {
     expect(formatReport(report)).toContain('3 errors')
   })
 
-  test('tells of overload beside the errors, and what failed where the report is JSON', () => {
+  test('reports overload separately from errors, and failures as text', () => {
     const recording = createRecording()
     recording.errors.set('open ECONNREFUSED', 2)
     const counts = { completed: 1, failed: 1, returning: 0 }
@@ -155,7 +155,7 @@ describe('the report', () => {
     expect(errorReport(report)).toBe('2 errors\n  2 open ECONNREFUSED\n1 session failed')
   })
 
-  test('says whose limit to raise, where it is known', () => {
+  test('names the organization whose limit to raise, if it is known', () => {
     const held = { ...none, waitedMs: 1200 }
     const report = reportOf({ waits: { publishable: { ...held, held: 3 }, secret: held } })
     const raise = (id: string) => `tidegate org limits ${id} --publishable 100000`
@@ -164,7 +164,7 @@ describe('the report', () => {
     expect(formatReport(report)).not.toContain('--secret')
   })
 
-  test('succeeds only when nothing failed and everything is readable', () => {
+  test('is successful only if nothing failed and every session is readable', () => {
     const verification = { readable: 0, unreadable: ['sid_1'], verdicts: {}, proven: 0 }
     const readable = { ...verification, unreadable: [] }
     const reports = [{}, { failed: 1 }, { verification }, { verification: readable }]
@@ -177,12 +177,12 @@ describe('the report', () => {
     ['without the key', false, undefined, /no simulation key.*inconclusive/],
     ['with the key of another server', true, 0, /belongs to another server.*inconclusive/],
     ['with the key', true, 1, /proved with the simulation key/],
-    ['with a key that nobody looked at', true, undefined, /carried proofs/],
+    ['with an unverified key', true, undefined, /carried proofs/],
   ])(
-    '%s it says what is to be expected of verdicts, and succeeds',
+    '%s, it explains which verdicts to expect, and is successful',
     (_, hasKey, proven, expected) => {
-      const looked = { readable: 1, unreadable: [], verdicts: {} }
-      const verification = proven === undefined ? null : { ...looked, proven }
+      const readback = { readable: 1, unreadable: [], verdicts: {} }
+      const verification = proven === undefined ? null : { ...readback, proven }
       const report = reportOf({ hasKey, verification })
       expect(formatReport(report)).toMatch(expected)
       expect(succeeded(report)).toBe(true)

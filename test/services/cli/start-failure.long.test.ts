@@ -17,20 +17,20 @@ const settings = {
 describe('a server that does not start', () => {
   it.each([
     [
-      'a database that is not there',
+      'an unreachable database',
       { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
       /ECONNREFUSED/,
       /DATABASE_URL/,
     ],
-    ['a setting that is missing', { DATABASE_URL: '' }, /DATABASE_URL is not set/, /config check/],
-  ])('says so in one JSON line with a hint: %s', async (_, given, message, hint) => {
-    expect(await failureOf(['serve', '--roles', 'api'], given)).toMatchObject({
+    ['a missing setting', { DATABASE_URL: '' }, /DATABASE_URL is not set/, /config check/],
+  ])('logs one JSON line with a hint: %s', async (_, changes, message, hint) => {
+    expect(await failureOf(['serve', '--roles', 'api'], changes)).toMatchObject({
       msg: expect.stringMatching(message),
       hint: expect.stringMatching(hint),
     })
   })
 
-  it('says that the database is bound to Kafka before it speaks of tables that it may not make', async () => {
+  it('reports that the database belongs to Kafka, rather than missing rights', async () => {
     const database = await createTestDatabase({ empty: true })
     const user = `serving_${randomBytes(6).toString('hex')}`
     await database.pool.query(`create schema tidegate;
@@ -52,7 +52,7 @@ describe('a server that does not start', () => {
   })
 
   it.each(['127.0.0.1:1', '127.0.0.1:1,127.0.0.1:2'])(
-    'a command says in a line that the log is away, without the stacks of its client: %s',
+    'a command reports an unreachable log without stack traces: %s',
     async (brokers) => {
       const database = await createTestDatabase()
       const env = { ...settings, LOG_LEVEL: '', KAFKA_BROKERS: brokers, DATABASE_URL: database.url }
@@ -66,10 +66,10 @@ describe('a server that does not start', () => {
   )
 })
 
-describe('a command on a machine where something is missing', () => {
+describe('a command with missing dependencies', () => {
   const folder = temporaryFolder('settings')
 
-  it('dev names DATA_DIR where it is no folder', async () => {
+  it('dev names DATA_DIR if it is not a folder', async () => {
     const dataDir = path.join(folder, 'file')
     await writeFile(dataDir, '')
     const { code, stderr } = await cli(['dev'], { ...settings, DATA_DIR: dataDir })
@@ -77,12 +77,16 @@ describe('a command on a machine where something is missing', () => {
     expect(stderr).toContain(`DATA_DIR: ${dataDir} cannot be written`)
   })
 
-  it('dev names KAFKA_BROKERS where no broker answers', async () => {
+  it('dev names KAFKA_BROKERS if no broker responds', async () => {
     const database = await createTestDatabase({ empty: true })
-    const away = { KAFKA_BROKERS: '127.0.0.1:1', LOG_WAIT_MS: '0', DATABASE_URL: database.url }
+    const unreachable = {
+      KAFKA_BROKERS: '127.0.0.1:1',
+      LOG_WAIT_MS: '0',
+      DATABASE_URL: database.url,
+    }
     const { code, stderr } = await cli(['dev'], {
       ...settings,
-      ...away,
+      ...unreachable,
       DATA_DIR: path.join(folder, 'dev'),
     })
     await database.drop()
@@ -93,7 +97,7 @@ describe('a command on a machine where something is missing', () => {
   it.each([
     ['org', 'list'],
     ['signup', 'list'],
-  ])('names DATA_DIR where there is none: %s %s', async (...command) => {
+  ])('names DATA_DIR if it does not exist: %s %s', async (...command) => {
     const dataDir = path.join(folder, 'none')
     const { code, stderr } = await cli(command, {
       ...settings,
@@ -107,25 +111,25 @@ describe('a command on a machine where something is missing', () => {
   })
 })
 
-describe('odd values of settings', async () => {
+describe('settings', async () => {
   const database = await createTestDatabase()
   afterAll(() => database.drop())
 
   it.each([{ TRUSTED_PROXIES: '10.0.0.0/40' }, { PORT: '8799', CONSOLE_PORT: '8799' }])(
-    'are refused by config check with what serve says: %j',
-    async (given) => {
-      const env = { ...settings, DATABASE_URL: database.url, ...given }
+    'are rejected by config check with the message of serve: %j',
+    async (changes) => {
+      const env = { ...settings, DATABASE_URL: database.url, ...changes }
       const { code, stdout, stderr } = await cli(['config', 'check'], env)
       expect([code, stdout]).toEqual([1, ''])
-      expect(await failureOf(['serve'], { DATABASE_URL: database.url, ...given })).toMatchObject({
+      expect(await failureOf(['serve'], { DATABASE_URL: database.url, ...changes })).toMatchObject({
         msg: `the server did not start: ${stderr.trim()}`,
       })
     },
   )
 
-  it('that config check takes let serve start', async () => {
-    const given = { TRUSTED_PROXIES: 'loopback, 10.0.0.0/8', WEBHOOK_RETRY_SECONDS: '0,0.5' }
-    const env = { ...settings, DATABASE_URL: database.url, METRICS_PORT: '', ...given }
+  it('that config check accepts let serve start', async () => {
+    const changes = { TRUSTED_PROXIES: 'loopback, 10.0.0.0/8', WEBHOOK_RETRY_SECONDS: '0,0.5' }
+    const env = { ...settings, DATABASE_URL: database.url, METRICS_PORT: '', ...changes }
     const { code, stdout } = await cli(['config', 'check', '--connect'], env)
     expect(stdout).toMatch(
       /^database: PostgreSQL \d+.*\nlog: embedded in the database.*\nmaster keys: /m,
@@ -136,7 +140,7 @@ describe('odd values of settings', async () => {
   })
 })
 
-describe('other master keys than those of the installation', async () => {
+describe('other master keys than those of the database', async () => {
   const right = randomBytes(32).toString('base64')
   const wrong = randomBytes(32).toString('base64')
   const database = await createTestDatabase()
@@ -154,8 +158,8 @@ describe('other master keys than those of the installation', async () => {
   afterAll(() => database.drop())
 
   it('stop serve with one line that says what to do', async () => {
-    const given = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong }
-    const failure = await failureOf(['serve', '--roles', 'api'], given)
+    const changes = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong }
+    const failure = await failureOf(['serve', '--roles', 'api'], changes)
     expect(failure).toMatchObject({
       msg: expect.stringMatching(/Restore the previous TIDEGATE_MASTER_KEYS/),
     })
@@ -173,7 +177,7 @@ describe('other master keys than those of the installation', async () => {
     },
   )
 
-  it('stop neither migrate nor a start with the right ones', async () => {
+  it('do not stop migrate, or a start with the right keys', async () => {
     expect(await cli(['migrate'], env)).toMatchObject({ code: 0 })
     const connected = await cli(['config', 'check', '--connect'], {
       ...env,
@@ -186,11 +190,11 @@ describe('other master keys than those of the installation', async () => {
   })
 })
 
-it('config check --connect says what does not answer, in bounded time', async () => {
-  const away = { DATABASE_URL: 'postgres://127.0.0.1:1/none', KAFKA_BROKERS: '127.0.0.1:1' }
+it('config check --connect reports unreachable services in limited time', async () => {
+  const unreachable = { DATABASE_URL: 'postgres://127.0.0.1:1/none', KAFKA_BROKERS: '127.0.0.1:1' }
   const { code, stdout, stderr } = await cli(['config', 'check', '--connect'], {
     ...settings,
-    ...away,
+    ...unreachable,
   })
   expect(code).toBe(1)
   expect(stdout).toMatch(/^database: failed: .*ECONNREFUSED/m)
@@ -203,15 +207,15 @@ test.each([
   [[], { DATABASE_URL: 'postgres://127.0.0.1:1/none' }, /ECONNREFUSED/, /DATABASE_URL/],
   [[], { KAFKA_SASL_MECHANISM: 'NONE' }, /KAFKA_SASL_MECHANISM/, /config check/],
   [['--organization', 'acme'], {}, /--organization needs --analysts/, undefined],
-])('migrate %j with %j is told as a start that failed', async (args, given, message, hint) => {
-  const failure = await failureOf(['migrate', ...args], given)
+])('migrate %j with %j is logged as a failed start', async (args, changes, message, hint) => {
+  const failure = await failureOf(['migrate', ...args], changes)
   expect(failure).toMatchObject({ msg: expect.stringMatching(message) })
   if (hint) expect(failure).toMatchObject({ hint: expect.stringMatching(hint) })
 })
 
-/** The one line that it prints. */
-async function failureOf(args: string[], given: Record<string, string>): Promise<unknown> {
-  const { code, stdout } = await cli(args, { ...settings, ...given })
+/** Returns the only line that the failed command prints. */
+async function failureOf(args: string[], changes: Record<string, string>): Promise<unknown> {
+  const { code, stdout } = await cli(args, { ...settings, ...changes })
   expect(code).toBe(1)
   const lines = stdout.split('\n').filter(Boolean)
   expect(lines).toHaveLength(1)

@@ -8,24 +8,24 @@ import {
   textTable,
 } from '../../../services/cli/tables.ts'
 import { organization } from '../../support/organization-rows.ts'
-import { service } from '../gate/given.ts'
-import { publishableKey, secretKey } from '../organizations/given.ts'
+import { service } from '../gate/fixtures.ts'
+import { publishableKey, secretKey } from '../organizations/fixtures.ts'
 
 const columnsOf = (line: string) =>
-  [...line].reduce((sum, one) => sum + (/[\p{sc=Han}😀]/u.test(one) ? 2 : 1), 0)
+  [...line].reduce((sum, character) => sum + (/[\p{sc=Han}😀]/u.test(character) ? 2 : 1), 0)
 const widest = (text: string) => Math.max(...text.split('\n').map(columnsOf))
 
 describe('a table', () => {
   const head = ['id', 'gives out', 'website']
   const id = `org_${'1'.repeat(26)}`
 
-  test('is drawn where it fits, and nobody is told how wide it may be', () => {
+  test('is drawn if it fits, or if the width is unlimited', () => {
     const drawn = textTable(head, [[id, 'A\nB', null]])
     expect(drawn).toMatch(/^┌.*┐\n│ id +│ gives out │ website │\n/)
     expect(textTable(head, [[id, 'A\nB', null]], widest(drawn))).toBe(drawn)
   })
 
-  test('is a paragraph for each row where it does not fit, with whole ids', () => {
+  test('is a paragraph per row if it does not fit, with whole ids', () => {
     const rows = [
       [id, 'A_KEY\nB_KEY', 'https://a.example'],
       ['two', null, 7],
@@ -76,7 +76,7 @@ describe('in a terminal', () => {
   }
 
   test.each([30, 60, 80, 120, 300])(
-    'of %d columns a table is drawn where it fits',
+    'of %d columns, tables fit or become paragraphs',
     async (columns) => {
       process.stdout.columns = columns
       const tables = [

@@ -17,7 +17,7 @@ describe('a time on the command line', () => {
     ['90m', 5_400_000],
     ['24h', 86_400_000],
     ['7d', 604_800_000],
-  ])('%s is so long ago', (text, ms) => {
+  ])('%s is an age', (text, ms) => {
     expect(Math.abs(agoMs(text) - ms)).toBeLessThan(60_000)
     expect(() => instant(text)).toThrow('2026-11-23T12:00:00Z')
   })
@@ -46,7 +46,7 @@ describe('a time on the command line', () => {
     'now',
     '2026-11-23T12:00:00Z junk',
     '+012026-11-23',
-  ])('%j is refused with examples', (text) => {
+  ])('%j is rejected with examples', (text) => {
     expect(() => instant(text)).toThrow('2026-11-23, 2026-11-23T12:00:00Z')
     expect(() => since(text)).toThrow('7d')
   })

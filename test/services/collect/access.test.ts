@@ -28,7 +28,7 @@ const readable = {
 
 describe('CORS', () => {
   test.each([sessions, `${documents}/batches`, `${documents}/results`, checks])(
-    'a preflight of %s is answered 204 without a key, with what the SDK needs',
+    'a preflight of %s without a key gets 204 and allows what the SDK needs',
     async (path) => {
       const { status, headers } = await app.send('OPTIONS', path, {
         headers: { origin: shop, 'access-control-request-method': 'POST' },
@@ -45,7 +45,7 @@ describe('CORS', () => {
     },
   )
 
-  test('an allowed origin may read answers and errors, and the headers it needs', async () => {
+  test('an allowed origin can read responses, errors and the exposed headers', async () => {
     const key = app.publishable({ allowedOrigins: [shop] })
     const client = clientOf(app, key, { headers: { origin: shop } })
     await client.open()
@@ -53,18 +53,19 @@ describe('CORS', () => {
     const sent = lastSent(app, 'batches')
     const failed = await sendAgain(app, sent, { payload: Buffer.alloc(0) })
     expect(failed.status).toBe(422)
-    for (const answer of [sent.answer, failed]) expect(answer?.headers).toMatchObject(readable)
+    for (const response of [sent.response, failed])
+      expect(response?.headers).toMatchObject(readable)
   })
 
   test.each([
     ['auth.origin_not_allowed', { allowedOrigins: ['https://other.example'] }],
     ['auth.native_key_not_allowed', { clientTarget: 'native_ios' as const }],
-  ])('a page cannot read that its key is refused for %s', async (code, principal) => {
+  ])('a page cannot read the error %s of its key', async (code, principal) => {
     const headers = { authorization: `Bearer ${app.publishable(principal)}`, origin: shop }
-    const answer = await app.send('POST', sessions, { headers })
-    expect([answer.status, answer.json.error.code]).toEqual([403, code])
-    expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
-    expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
+    const response = await app.send('POST', sessions, { headers })
+    expect([response.status, response.json.error.code]).toEqual([403, code])
+    expect(response.headers).not.toHaveProperty('access-control-allow-origin')
+    expect(response.headers).not.toHaveProperty('access-control-allow-credentials')
   })
 
   test.each([
@@ -85,15 +86,15 @@ describe('CORS', () => {
     ['OPTIONS', '/v1/none', 404, undefined],
     ['GET', '/v1/none', 404, undefined],
   ] as const)(
-    '%s of the unknown path %s is %i and allows %s',
+    '%s of the unknown path %s returns %i and allows %s',
     async (method, path, ...expected) => {
       const headers = { origin: shop, 'access-control-request-method': 'POST' }
-      const answer = await app.send(method, path, { headers })
-      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual(expected)
+      const response = await app.send(method, path, { headers })
+      expect([response.status, response.headers['access-control-allow-origin']]).toEqual(expected)
     },
   )
 
-  test('without an Origin nothing is allowed to anyone', async () => {
+  test('without an Origin header, no origin is allowed', async () => {
     const { headers } = await app.send('GET', '/v2/collect/pings/a')
     expect(headers).toMatchObject({ vary: 'Origin' })
     expect(headers).not.toHaveProperty('access-control-allow-origin')
@@ -104,16 +105,16 @@ describe('requests without a key', () => {
   const check = (payload: string, type = 'application/json') =>
     app.send('POST', checks, { headers: { 'content-type': type }, payload })
 
-  test.each(['A-z_09', 'x'.repeat(128)])('the ping %.9s is answered 204', async (id) => {
+  test.each(['A-z_09', 'x'.repeat(128)])('the ping %.9s returns 204', async (id) => {
     expect((await app.send('GET', `/v2/collect/pings/${id}`)).status).toBe(204)
     expect(app.log.records).toEqual([])
   })
 
-  test.each(['a.b', 'a%20b', 'x'.repeat(129)])('the ping %.9s is 404', async (id) => {
+  test.each(['a.b', 'a%20b', 'x'.repeat(129)])('the ping %.9s returns 404', async (id) => {
     expect((await app.send('GET', `/v2/collect/pings/${id}`)).status).toBe(404)
   })
 
-  test('a network check leaves nothing', async () => {
+  test('a network check stores nothing', async () => {
     const { status, json } = await check('{"rtt":12,"later":{"more":true}}')
     expect([status, json]).toEqual([202, { ack: true }])
     expect(app.log.records).toEqual([])
@@ -121,8 +122,8 @@ describe('requests without a key', () => {
 
   test.each([
     ['over 4 KiB', `{"a":"${'x'.repeat(4096)}"}`, 413],
-    ['that is no object', '[1]', 422],
-  ])('a network check %s is refused', async (_, payload, expected) => {
+    ['that is not an object', '[1]', 422],
+  ])('a network check %s is rejected', async (_, payload, expected) => {
     expect((await check(payload)).status).toBe(expected)
   })
 
@@ -140,7 +141,7 @@ describe('requests without a key', () => {
     return counts
   }
 
-  test('are answered 50 times at once and 10 times a second for one source, and then refused', async () => {
+  test('one source gets a burst of 50 and 10 per second, then 429', async () => {
     expect(await statuses(80, () => '192.0.2.1')).toEqual({ 204: 25, 202: 25, 429: 30 })
     expect(await asks[1]?.('192.0.2.1')).toMatchObject({
       json: { error: { code: 'rate_limit.exceeded', retryable: true } },
@@ -151,7 +152,7 @@ describe('requests without a key', () => {
     expect(await statuses(20, () => '192.0.2.1')).toEqual({ 204: 5, 202: 5, 429: 10 })
   })
 
-  test('are answered 1000 times at once for all sources together, and then refused', async () => {
+  test('all sources together get a burst of 1000, then 429', async () => {
     const many = await statuses(1200, (i) => `10.0.${i >> 8}.${i & 255}`)
     expect(many).toEqual({ 204: 500, 202: 500, 429: 200 })
   })

@@ -4,8 +4,8 @@ import type { NewRecord } from '../../../infra/log/port.ts'
 import {
   maxAdmitted,
   nextPendingLimit,
-  retrySeconds,
-  type Shed,
+  randomRetrySeconds,
+  type ShedKind,
 } from '../../../services/collect/admission.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { openAdmission } from '../../support/open-admission.ts'
@@ -19,47 +19,49 @@ import {
 } from './collect-app.ts'
 
 const limits = { maxBacklogMs: 1000, maxInFlight: 100 }
-const late = [0, 1001]
-const none: number[] = []
-const some = { pending: 50, decidedPerSecond: 20, sinceRefusalMs: 0, ...limits }
+const lateAges = [0, 1001]
+const noAges: number[] = []
+const progress = { pending: 50, decidedPerSecond: 20, sinceRefusalMs: 0, ...limits }
 
-describe('the limit of pending sessions', () => {
-  test('is none while nothing waits longer than the bound', () => {
-    expect(nextPendingLimit(undefined, { ages: [1000, 0] }, some)).toBeUndefined()
-    expect(nextPendingLimit(undefined, { ages: none }, some)).toBeUndefined()
+describe('nextPendingLimit', () => {
+  test('is undefined while no record waits longer than maxBacklogMs', () => {
+    expect(nextPendingLimit(undefined, { ages: [1000, 0] }, progress)).toBeUndefined()
+    expect(nextPendingLimit(undefined, { ages: noAges }, progress)).toBeUndefined()
   })
 
-  test('begins below what is open, and shrinks to what is decided within the bound', () => {
-    expect(nextPendingLimit(undefined, { ages: late }, some)).toBe(40)
-    expect(nextPendingLimit(40, { ages: late }, { ...some, pending: 39 })).toBeCloseTo(31.2)
-    expect(nextPendingLimit(22, { ages: late }, some)).toBe(20)
-    expect(nextPendingLimit(1, { ages: late }, { ...some, decidedPerSecond: 0 })).toBe(0.8)
+  test('starts below the pending sessions, and shrinks to the number decided within maxBacklogMs', () => {
+    expect(nextPendingLimit(undefined, { ages: lateAges }, progress)).toBe(40)
+    expect(nextPendingLimit(40, { ages: lateAges }, { ...progress, pending: 39 })).toBeCloseTo(31.2)
+    expect(nextPendingLimit(22, { ages: lateAges }, progress)).toBe(20)
+    expect(nextPendingLimit(1, { ages: lateAges }, { ...progress, decidedPerSecond: 0 })).toBe(0.8)
   })
 
-  test('grows while nothing waits, and is gone when nobody was refused for three seconds', () => {
-    expect(nextPendingLimit(20, { ages: none }, some)).toBe(21)
-    expect(nextPendingLimit(0.01, { ages: none }, some)).toBe(21)
-    expect(nextPendingLimit(0.01, { ages: none }, { ...some, decidedPerSecond: 0 })).toBe(8.4)
-    expect(nextPendingLimit(20, { ages: none }, { ...some, sinceRefusalMs: 3001 })).toBeUndefined()
-    expect(nextPendingLimit(20, { ages: late }, { ...some, sinceRefusalMs: 3001 })).toBe(20)
+  test('grows without a backlog, and is lifted after three seconds without a refusal', () => {
+    expect(nextPendingLimit(20, { ages: noAges }, progress)).toBe(21)
+    expect(nextPendingLimit(0.01, { ages: noAges }, progress)).toBe(21)
+    expect(nextPendingLimit(0.01, { ages: noAges }, { ...progress, decidedPerSecond: 0 })).toBe(8.4)
+    expect(
+      nextPendingLimit(20, { ages: noAges }, { ...progress, sinceRefusalMs: 3001 }),
+    ).toBeUndefined()
+    expect(nextPendingLimit(20, { ages: lateAges }, { ...progress, sinceRefusalMs: 3001 })).toBe(20)
   })
 })
 
-describe('what is admissible', () => {
-  const sofar = { requested: 1000, granted: 200 }
-  const given = { limit: undefined, pending: 50, inFlight: 0, ...limits }
+describe('maxAdmitted', () => {
+  const totals = { requested: 1000, granted: 200 }
+  const load = { limit: undefined, pending: 50, inFlight: 0, ...limits }
 
-  test('is all that is asked for without a limit', () => {
-    expect(maxAdmitted(sofar, given)).toBe(1000)
+  test('is all requested sessions without a limit', () => {
+    expect(maxAdmitted(totals, load)).toBe(1000)
   })
 
-  test('is what was granted and what is free below the limit', () => {
-    expect(maxAdmitted(sofar, { ...given, limit: 60 })).toBe(210)
-    expect(maxAdmitted(sofar, { ...given, limit: 40 })).toBe(190)
+  test('is the granted sessions plus the room below the limit', () => {
+    expect(maxAdmitted(totals, { ...load, limit: 60 })).toBe(210)
+    expect(maxAdmitted(totals, { ...load, limit: 40 })).toBe(190)
   })
 
-  test('is less from a quarter of the requests in flight on, and nothing from half of them on', () => {
-    const inFlight = (count: number) => maxAdmitted(sofar, { ...given, inFlight: count })
+  test('falls from a quarter of maxInFlight requests, to zero at half of it', () => {
+    const inFlight = (count: number) => maxAdmitted(totals, { ...load, inFlight: count })
     expect([25, 30, 45, 50, 100].map(inFlight)).toEqual([1000, 800, expect.closeTo(200), 0, 0])
   })
 })
@@ -67,7 +69,7 @@ describe('what is admissible', () => {
 const one = asId('org', `org_${'1'.repeat(26)}`)
 const other = asId('org', `org_${'2'.repeat(26)}`)
 
-/** Simulates a queue of so many decisions a second. Each session has two, a first and that of its result, as most do. */
+/** Simulates scoring with a fixed number of decisions per second. Each session has two: a first one and its result. */
 function simulate({
   busyPerSecond,
   decisionsPerSecond,
@@ -79,10 +81,10 @@ function simulate({
   const queue: { id: string; of: Outcome; at: number; isResult: boolean }[] = []
   let [age, readAt] = [0, 0]
   const admission = openAdmission({ readAges: () => [age], clock: () => now, maxBacklogMs: 750 })
-  const outcome = (): Outcome => ({ asked: 0, admitted: 0, waits: [] })
+  const outcome = (): Outcome => ({ requested: 0, admitted: 0, waits: [] })
   const [busy, quiet] = [outcome(), outcome()]
   function open(of: Outcome, organizationId: OrganizationId): void {
-    const id = `${organizationId} ${of.asked++}`
+    const id = `${organizationId} ${of.requested++}`
     try {
       admission.admitSession(organizationId)
     } catch {
@@ -90,7 +92,7 @@ function simulate({
     }
     of.admitted++
     admission.pendingSessions.add(id)
-    admission.pendingSessions.awaitDecision(id, id)
+    admission.pendingSessions.expectDecision(id, id)
     queue.push({ id, of, at: now, isResult: false })
   }
   let [forBusy, forQuiet, forScoring] = [0, 0, 0]
@@ -117,22 +119,22 @@ test.each([
   { times: 8, busyPerSecond: 200, decisionsPerSecond: 50 },
   { times: 4, busyPerSecond: 40, decisionsPerSecond: 20 },
 ])(
-  'of two organizations, of which one asks for $times times what is scored, the quiet one is refused nothing, and nearly all results come in time',
+  'while one organization opens $times times the sessions that can be scored, another is never refused and nearly all results are in time',
   (load) => {
     const { busy, quiet } = simulate(load)
-    expect(quiet.admitted).toBe(quiet.asked)
+    expect(quiet.admitted).toBe(quiet.requested)
     const inTime = (ms: number) => ms < 2000
-    // Requests that were admitted before any was late have to be worked off first.
+    // Sessions that were admitted before the backlog grew have to be scored first.
     const settled = [...busy.waits, ...quiet.waits].filter(({ at }) => at > 20_000)
     expect(settled.filter(({ ms }) => !inTime(ms))).toEqual([])
     expect(busy.admitted - busy.waits.length).toBeLessThan(busy.admitted / 10)
-    // Scoring is not left without work either.
+    // Scoring is never idle either.
     expect(settled.length).toBeGreaterThan(0.8 * 40 * (load.decisionsPerSecond / 2))
   },
 )
 
 interface Outcome {
-  asked: number
+  requested: number
   admitted: number
   waits: { at: number; ms: number }[]
 }
@@ -140,7 +142,7 @@ interface Outcome {
 test('Retry-After is 1, 2 or 3 seconds, each about as often', () => {
   const counts = new Map<number, number>()
   for (let byte = 0; byte < 256; byte++) {
-    const seconds = retrySeconds(() => Buffer.from([byte]))
+    const seconds = randomRetrySeconds(() => Buffer.from([byte]))
     counts.set(seconds, (counts.get(seconds) ?? 0) + 1)
   }
   expect([...counts.keys()].sort()).toEqual([1, 2, 3])
@@ -153,31 +155,31 @@ afterEach(() => app?.close())
 const busy = { status: 503, code: 'service.unavailable', retryable: true }
 const once = { retry: { attempts: 1 } }
 
-describe('while what waits is too old', () => {
+describe('while the backlog is too old', () => {
   let ages: number[]
   let now: number
-  let shed: Shed[]
+  let shed: ShedKind[]
   async function start() {
     ages = []
     now = 0
     shed = []
-    const onShed = (what: Shed) => shed.push(what)
+    const onShed = (what: ShedKind) => shed.push(what)
     const admission = openAdmission({ readAges: () => ages, onShed, clock: () => now })
     app = await startCollectApp({ admission })
     return app.publishable()
   }
-  // Age is looked at four times a second.
+  // The age is read four times a second.
   const become = (aged: number[]) => {
     ages = aged
     now += 250
   }
 
-  test('a new session gets 503 with Retry-After and is not stored, and is opened later', async () => {
+  test('a new session gets 503 with Retry-After and is not stored; a later attempt succeeds', async () => {
     const key = await start()
     const client = clientOf(app, key, once)
     become([2000])
     await expect(client.open()).rejects.toMatchObject(busy)
-    expect(['1', '2', '3']).toContain(app.sent[0]?.answer?.headers['retry-after'])
+    expect(['1', '2', '3']).toContain(app.sent[0]?.response?.headers['retry-after'])
     expect(app.log.records).toEqual([])
     expect(shed).toEqual(['session'])
     become([])
@@ -185,7 +187,7 @@ describe('while what waits is too old', () => {
     expect((await client.sendBatch(quiet)).seq).toBe(1)
   })
 
-  test('batches, further documents and results of running sessions go on', async () => {
+  test('batches, more documents and results of running sessions are accepted', async () => {
     const key = await start()
     const client = clientOf(app, key)
     const { sessionId, resumeToken } = await client.open()
@@ -198,7 +200,7 @@ describe('while what waits is too old', () => {
     expect(shed).toEqual([])
   })
 
-  test('one organization is shed and another is not, as long as that suffices', async () => {
+  test('only the larger organization is shed while that suffices', async () => {
     const key = await start()
     const other = app.publishable({ organizationId: 'org_00000000000000000000000002' })
     for (let i = 0; i < 20; i++) await clientOf(app, key).open()
@@ -208,7 +210,7 @@ describe('while what waits is too old', () => {
   })
 })
 
-/** A log that takes nothing while it is held. */
+/** A log whose appends wait while it is held. */
 function createHeldLog(isHeld: (record: NewRecord) => boolean = () => true) {
   const memory = createMemoryLog()
   let gate = Promise.withResolvers<void>()
@@ -232,8 +234,8 @@ function createHeldLog(isHeld: (record: NewRecord) => boolean = () => true) {
   }
 }
 
-describe('while the process has its limit of requests in flight', () => {
-  /** Five clients with a session each, of an app that takes four requests at once. */
+describe('at the limit of requests in flight', () => {
+  /** Five clients with a session each, of an app that allows four requests in flight. */
   async function startHeld() {
     const log = createHeldLog()
     const admission = openAdmission({ maxInFlight: 4 })
@@ -246,7 +248,7 @@ describe('while the process has its limit of requests in flight', () => {
     return { admission, clients, log, newClient }
   }
 
-  test('everything gets 503 before its body is read, and the same bytes are taken later', async () => {
+  test('every request gets 503 before its body is read, and the same bytes are accepted later', async () => {
     const { admission, clients, log, newClient } = await startHeld()
     const last = clients.pop()
     const held = clients.map((client) => client.sendBatch(quiet))
@@ -256,7 +258,7 @@ describe('while the process has its limit of requests in flight', () => {
     await expect(newClient().open()).rejects.toMatchObject(busy)
     await expect(last?.sendBatch(quiet)).rejects.toMatchObject(busy)
     const refused = lastSent(app, 'batches')
-    // It would be 413 if it was read.
+    // Would be 413 if the body were read.
     const large = await sendAgain(app, refused, { payload: Buffer.alloc(2 * 1024 * 1024) })
     expect(large.status).toBe(503)
     log.release()
@@ -270,7 +272,7 @@ describe('while the process has its limit of requests in flight', () => {
     const held = clients.slice(0, 3).map((client) => client.sendBatch(quiet))
     await log.heldUp(3)
     const opens = Promise.allSettled(Array.from({ length: 40 }, () => newClient().open()))
-    await expect.poll(() => app.sent.some(({ answer }) => answer?.status === 503)).toBe(true)
+    await expect.poll(() => app.sent.some(({ response }) => response?.status === 503)).toBe(true)
     log.release()
     await Promise.all(held)
     expect(await opens).toContainEqual(expect.objectContaining({ status: 'rejected' }))
@@ -279,7 +281,7 @@ describe('while the process has its limit of requests in flight', () => {
 })
 
 test.each(['decision', 'log'])(
-  'a hand-off whose %s takes longer than its limit is 503 with Retry-After, and the same bytes get the answer later',
+  'a hand-off whose %s takes too long gets 503 with Retry-After, and the same bytes get the result later',
   async (slow) => {
     const decided = Promise.withResolvers<string>()
     const log = createHeldLog(({ headers }) => headers.event_type === 'ResultRequested')
@@ -290,11 +292,11 @@ test.each(['decision', 'log'])(
     if (slow === 'log') log.hold()
     await expect(client.requestResult(quiet)).rejects.toMatchObject(busy)
     const refused = lastSent(app, 'results')
-    expect(['1', '2', '3']).toContain(refused.answer?.headers['retry-after'])
+    expect(['1', '2', '3']).toContain(refused.response?.headers['retry-after'])
     log.release()
     decided.resolve('sealed:late')
     expect((await sendAgain(app, refused)).json.sealedToken).toBe('sealed:late')
-    const asked = log.records.filter(({ headers }) => headers.event_type === 'ResultRequested')
-    expect(asked).toHaveLength(1)
+    const requests = log.records.filter(({ headers }) => headers.event_type === 'ResultRequested')
+    expect(requests).toHaveLength(1)
   },
 )

@@ -15,7 +15,7 @@ import {
 let app: CollectApp
 afterEach(() => app.close())
 
-/** A client with an open session, on an app that was started with these changes. */
+/** Creates a client with an open session, on an app with these changes. */
 async function openClient(
   changes: Parameters<typeof startCollectApp>[0] = {},
   options: Partial<CollectClientOptions> = {},
@@ -35,13 +35,13 @@ describe('while the log is down', () => {
     await expect(client.sendBatch(quiet)).rejects.toMatchObject(down)
     await expect(clientOf(app, app.publishable()).open()).rejects.toMatchObject(down)
     await expect(client.requestResult(quiet)).rejects.toMatchObject(down)
-    const refused = app.sent.slice(1).map(({ answer }) => answer)
+    const refused = app.sent.slice(1).map(({ response }) => response)
     expect(refused.length).toBeGreaterThan(3)
-    for (const answer of refused)
-      expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    for (const response of refused)
+      expect(response).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
   })
 
-  test('a batch that failed is taken when the log is back, and no observation is lost', async () => {
+  test('a failed batch is accepted once the log is back, and no observation is lost', async () => {
     const client = await openClient({}, { retry: { attempts: 1 } })
     app.log.setDown(true)
     for (const elapsed_ms of [1, 2])
@@ -51,7 +51,7 @@ describe('while the log is down', () => {
     expect(app.eventsOf('BatchReceived')).toHaveLength(2)
   })
 
-  test('the client tries again with the same bytes after Retry-After', async () => {
+  test('the client retries with the same bytes after Retry-After', async () => {
     const waits: number[] = []
     const wait = async (ms: number) => {
       waits.push(ms)
@@ -66,7 +66,7 @@ describe('while the log is down', () => {
   })
 })
 
-test('a lost answer is asked for again and the batch is stored once', async () => {
+test('a batch whose response was lost is sent again and stored once', async () => {
   let lost = 0
   const client = await openClient(
     {},
@@ -82,7 +82,7 @@ test('a lost answer is asked for again and the batch is stored once', async () =
   expect(app.eventsOf('BatchReceived')).toHaveLength(1)
 })
 
-test('the same bytes again while the first are being stored wait for the one append', async () => {
+test('repeated bytes wait for the append of the first request', async () => {
   const memory = createMemoryLog()
   const gate = Promise.withResolvers<void>()
   let appends = 0
@@ -100,12 +100,12 @@ test('the same bytes again while the first are being stored wait for the one app
   const repeats = [sendAgain(app, sent), sendAgain(app, sent)]
   gate.resolve()
   await first
-  const answer = { status: 200, json: sent.answer?.json }
-  expect(await Promise.all(repeats)).toMatchObject([answer, answer])
+  const response = { status: 200, json: sent.response?.json }
+  expect(await Promise.all(repeats)).toMatchObject([response, response])
   expect(appends).toBe(1)
 })
 
-test('a result whose decision came too late is answered on the next try without a second request for it', async () => {
+test('a result whose decision was late is returned on retry, without a second request event', async () => {
   let calls = 0
   const client = await openClient({
     sealResult: async ({ decisionId }) => {
@@ -118,10 +118,10 @@ test('a result whose decision came too late is answered on the next try without 
   expect(app.eventsOf('ResultRequested')).toHaveLength(1)
 })
 
-test('a result that no secret key could open is refused before it is stored, and its nonce is good for more', async () => {
+test('a result that no secret key could open is rejected before it is stored, and its nonce stays valid', async () => {
   let keys = 0
   const client = await openClient({
-    checkRecipients: async () => {
+    requireRecipients: async () => {
       if (keys === 0) throw new ApiError('request.conflict')
     },
   })
@@ -136,7 +136,7 @@ test('a result that no secret key could open is refused before it is stored, and
   expect(app.eventsOf('ResultRequested')).toMatchObject([{ seq: 3 }])
 })
 
-test('a client that is lied to says so', async () => {
+test('the client reports forged responses', async () => {
   const client = await openClient(
     {},
     {
@@ -154,7 +154,7 @@ test('a client that is lied to says so', async () => {
   await expect(client.requestResult(quiet)).rejects.toMatchObject({ code: 'client.bad_response' })
 })
 
-describe('a proxy that answers in its own words', () => {
+describe('an error response of a proxy', () => {
   const page = (status: number, retryAfter: string | null = null) => ({
     status,
     headers: { get: (name: string) => (name === 'retry-after' ? retryAfter : null) },
@@ -165,29 +165,26 @@ describe('a proxy that answers in its own words', () => {
     waits = []
   })
 
-  /** A client whose bodies get these answers first. */
-  function behind(...answers: ReturnType<typeof page>[]) {
+  /** Creates a client whose first bodies get these responses. */
+  function clientBehindProxy(...responses: ReturnType<typeof page>[]) {
     const fetch: CollectClientOptions['fetch'] = async (url, request) =>
-      (url.endsWith('/batches') && answers.shift()) || app.fetch(url, request)
+      (url.endsWith('/batches') && responses.shift()) || app.fetch(url, request)
     return openClient(
       {},
       { fetch, retry: { attempts: 3, wait: async (ms) => void waits.push(ms) } },
     )
   }
 
-  test.each([400, 403, 413, 414, 431])(
-    'with %i refuses that body and no later one',
-    async (status) => {
-      const client = await behind(page(status))
-      const refusal = { status, code: 'client.bad_response', retryable: false }
-      await expect(client.sendBatch(quiet)).rejects.toMatchObject(refusal)
-      expect((await client.sendBatch(quiet)).seq).toBe(1)
-    },
-  )
+  test.each([400, 403, 413, 414, 431])('with %i rejects that body only', async (status) => {
+    const client = await clientBehindProxy(page(status))
+    const refusal = { status, code: 'client.bad_response', retryable: false }
+    await expect(client.sendBatch(quiet)).rejects.toMatchObject(refusal)
+    expect((await client.sendBatch(quiet)).seq).toBe(1)
+  })
 
-  // 200 with a page of its own: the body was not passed on.
-  test.each([200, 408, 429, 502, 504])('with %i is asked again', async (status) => {
-    const client = await behind(page(status), page(status))
+  // 200 with the proxy's own page: the body was not forwarded.
+  test.each([200, 408, 429, 502, 504])('with %i is retried', async (status) => {
+    const client = await clientBehindProxy(page(status), page(status))
     expect((await client.sendBatch(quiet)).seq).toBe(1)
   })
 
@@ -195,8 +192,8 @@ describe('a proxy that answers in its own words', () => {
     ['86400', 60_000],
     ['-5', 0],
     ['Wed, 21 Oct 2026 07:28:00 GMT', 250],
-  ])('after Retry-After: %s is asked again in %i ms', async (after, ms) => {
-    await (await behind(page(503, after))).sendBatch(quiet)
+  ])('with Retry-After: %s is retried after %i ms', async (after, ms) => {
+    await (await clientBehindProxy(page(503, after))).sendBatch(quiet)
     expect(waits).toEqual([ms])
   })
 })

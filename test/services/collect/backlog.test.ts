@@ -7,8 +7,8 @@ import {
   watchBacklog,
 } from '../../../services/collect/backlog.ts'
 
-describe('the age of the oldest record that waits', () => {
-  test('is counted from when an end behind it was first seen', () => {
+describe('the age of the oldest unprocessed record', () => {
+  test('counts from when an end beyond the record was first seen', () => {
     const age = createAgeTracker()
     expect(age({ end: 5, next: 5, now: 0 })).toBe(0)
     expect(age({ end: 8, next: 5, now: 100 })).toBe(0)
@@ -17,7 +17,7 @@ describe('the age of the oldest record that waits', () => {
     expect(age({ end: 9, next: 9, now: 400 })).toBe(0)
   })
 
-  test('is at most the true age, and too small by the time between two readings at most', () => {
+  test('is at most the true age, and too small by at most the interval between readings', () => {
     const step = fc.record({
       ms: fc.integer({ min: 1, max: 500 }),
       came: fc.nat(5),
@@ -29,7 +29,7 @@ describe('the age of the oldest record that waits', () => {
         const cameAt: number[] = []
         let [now, done] = [0, 0]
         for (const { ms, came, went } of steps) {
-          // They come at any moment since the last reading: here right after it.
+          // Records arrive at any time since the last reading; here right after it.
           cameAt.push(...Array<number>(came).fill(now))
           now += ms
           done = Math.min(cameAt.length, done + went)
@@ -43,12 +43,12 @@ describe('the age of the oldest record that waits', () => {
     )
   })
 
-  test('goes on growing where nothing is ever done, however long that is', () => {
+  test('keeps growing while nothing is processed, however long', () => {
     const age = createAgeTracker()
     for (let now = 0; now <= 100_000; now++) expect(age({ end: now + 1, next: 0, now })).toBe(now)
   })
 
-  test('is none after the log went back, as after a restore', () => {
+  test('is 0 after the log was restored to an earlier state', () => {
     const age = createAgeTracker()
     age({ end: 1000, next: 10, now: 0 })
     expect(age({ end: 10, next: 10, now: 100 })).toBe(0)
@@ -59,7 +59,7 @@ describe('the age of the oldest record that waits', () => {
 let backlog: Backlog | undefined
 afterEach(() => backlog?.stop())
 
-describe('watching', () => {
+describe('watchBacklog', () => {
   const at = (topic: string, offsets: number[]) =>
     offsets.map((offset, partition) => ({ topic, partition, offset }))
 
@@ -67,13 +67,13 @@ describe('watching', () => {
     const ends = { one: [0, 0], two: [0] }
     const done = { one: [0, 0], two: [0] }
     const clock = { ms: 0 }
-    let looks = 0
+    let readings = 0
     let failing = false
     const firsts = { one: [0, 0], two: [0] }
     const stage = (name: 'one' | 'two'): BacklogStage => ({
       firsts: async () => at(name, firsts[name]),
       ends: async () => {
-        looks++
+        readings++
         if (failing) throw new Error('the log is away')
         return at(name, ends[name])
       },
@@ -86,71 +86,71 @@ describe('watching', () => {
       intervalMs: 1,
     })
     backlog = watched
-    /** Two looks from now on: one may have begun before. */
-    const looked = () => {
-      const from = looks
-      return expect.poll(() => looks).toBeGreaterThanOrEqual(from + 6)
+    /** Waits for two more readings, because one may have begun before. */
+    const nextReadings = () => {
+      const from = readings
+      return expect.poll(() => readings).toBeGreaterThanOrEqual(from + 6)
     }
     return {
       firsts,
       ends,
       done,
       clock,
-      looked,
+      nextReadings,
       ages: watched.ages,
       fail: (value: boolean) => (failing = value),
     }
   }
 
-  test('adds up what a record waits in each stage, by partition, and holds the highest for half a second', async () => {
-    const { ends, done, clock, looked, ages } = start()
+  test('sums the ages of the stages by partition, and holds the maximum for half a second', async () => {
+    const { ends, done, clock, nextReadings, ages } = start()
     ends.one = [3, 0]
     ends.two = [1]
-    await looked()
+    await nextReadings()
     clock.ms = 700
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([1400, 0])
     done.one = [3, 0]
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([1400, 0])
     clock.ms = 1201
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([1201, 0])
     done.two = [1]
-    await looked()
+    await nextReadings()
     clock.ms = 1702
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([0, 0])
   })
 
-  test('counts no records that have expired, also where nothing was ever read', async () => {
-    const { firsts, ends, clock, looked, ages } = start()
+  test('ignores expired records, even if nothing was ever committed', async () => {
+    const { firsts, ends, clock, nextReadings, ages } = start()
     ends.one = [300, 12]
     firsts.one = [300, 10]
-    await looked()
+    await nextReadings()
     clock.ms = 700
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([0, 700])
     firsts.one = [300, 12]
-    await looked()
+    await nextReadings()
     clock.ms = 1400
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([0, 0])
   })
 
-  test('says nothing once it cannot read, and goes on when it can', async () => {
-    const { ends, clock, looked, ages, fail } = start()
+  test('returns no ages while reads fail, and recovers', async () => {
+    const { ends, clock, nextReadings, ages, fail } = start()
     ends.one = [3, 0]
-    await looked()
+    await nextReadings()
     clock.ms = 2000
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([2000, 0])
     fail(true)
-    await looked()
+    await nextReadings()
     clock.ms = 60_000
     expect(ages()).toEqual([])
     fail(false)
-    await looked()
+    await nextReadings()
     expect(ages()).toEqual([60_000, 0])
   })
 })

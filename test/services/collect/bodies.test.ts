@@ -31,7 +31,7 @@ afterEach(() => app.close())
 const batches = () => app.eventsOf('BatchReceived')
 const results = () => app.eventsOf('ResultRequested')
 
-/** The body with one bit of the byte at that place changed; negative places count from the end. */
+/** Returns the body with one bit of a byte flipped; negative offsets count from the end. */
 function flipped({ payload }: Sent, at: number): Buffer {
   const body = Buffer.from(payload)
   const place = (at + body.length) % body.length
@@ -44,20 +44,20 @@ function withHeader({ headers }: Sent, name: string, value: string | undefined) 
   return { headers: value === undefined ? others : { ...others, [name]: value } }
 }
 
-/** Sends the last batch to another process, which has keys of its own, once more. */
+/** Sends the last batch again, to another process with other keys. */
 async function sendThere(changes: Partial<Sent> = {}, options = {}) {
-  const there = await startCollectApp(options)
+  const otherApp = await startCollectApp(options)
   const sent = { ...lastSent(app, 'batches'), ...changes }
-  const answer = await sendAgain(
-    there,
+  const response = await sendAgain(
+    otherApp,
     sent,
-    withHeader(sent, 'Authorization', `Bearer ${there.publishable()}`),
+    withHeader(sent, 'Authorization', `Bearer ${otherApp.publishable()}`),
   )
-  await there.close()
-  return { ...answer, stored: there.log.records.length }
+  await otherApp.close()
+  return { ...response, stored: otherApp.log.records.length }
 }
 
-/** A batch of these bytes, which need not be what a client compresses. */
+/** A batch with these bytes as its payload. */
 async function sendBytes(bytes: Buffer) {
   const crafted = clientOf(app, key, { deflate: () => new Uint8Array(bytes) })
   await crafted.open()
@@ -81,32 +81,32 @@ describe('batches', () => {
     ).toMatchObject([{ elapsed_ms: 11 }, { elapsed_ms: 22 }])
   })
 
-  test('the first one has the fingerprint whatever its number, and no later one', async () => {
+  test('only the response to the first one has the fingerprint, whatever its number', async () => {
     await client.requestResult(quiet)
     await client.requestResult(quiet)
     const first = await client.sendBatch(quiet)
     expect(first).toMatchObject({ seq: 3, fingerprint: { state: { id: expect.any(String) } } })
     const sent = lastSent(app, 'batches')
-    expect((await sendAgain(app, sent)).json).toEqual(sent.answer?.json)
+    expect((await sendAgain(app, sent)).json).toEqual(sent.response?.json)
     await client.requestResult(quiet)
     expect((await client.sendBatch(quiet)).fingerprint).toBeUndefined()
   })
 
-  test('sent at once go out one after the other', async () => {
+  test('sent concurrently are sent one after the other', async () => {
     const acks = await Promise.all(Array.from({ length: 8 }, () => client.sendBatch(quiet)))
     expect(acks.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
   })
 
-  test('the same bytes again get the same answer and are not stored again', async () => {
+  test('repeated bytes get the same response and are not stored again', async () => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')
-    const answer = { status: 200, json: sent.answer?.json }
+    const response = { status: 200, json: sent.response?.json }
     const again = await Promise.all([sendAgain(app, sent), sendAgain(app, sent)])
-    expect(again).toMatchObject([answer, answer])
+    expect(again).toMatchObject([response, response])
     expect(batches()).toHaveLength(1)
   })
 
-  test('of two bodies under one number at once, one is taken', async () => {
+  test('of two concurrent bodies with one number, one is accepted', async () => {
     const post: Post = ({ path, ...request }) => app.send('POST', path, request)
     const document = await openRawDocument(post, key)
     const bodies = [document.body(1, document.nonce), document.body(1, document.nonce)]
@@ -115,7 +115,7 @@ describe('batches', () => {
     expect(batches()).toHaveLength(1)
   })
 
-  test('an older batch is refused with the number that is expected', async () => {
+  test('an older batch is rejected with the expected number', async () => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')
     await client.sendBatch(quiet)
@@ -127,7 +127,7 @@ describe('batches', () => {
     expect(batches()).toHaveLength(2)
   })
 
-  test('a wrong nonce, IV, ciphertext or tag asks for a new session and changes nothing', async () => {
+  test('a wrong nonce, IV, ciphertext or tag requires a new session and changes nothing', async () => {
     await client.sendBatch(quiet)
     const nonceEnd = 2 + 26
     for (const at of [5, nonceEnd, nonceEnd + 12, -1])
@@ -139,7 +139,7 @@ describe('batches', () => {
     expect(await sendThere()).toMatchObject({ status: 200, stored: 1 })
   })
 
-  test('a nonce of another document asks for a new session', async () => {
+  test('a nonce of another document requires a new session', async () => {
     await client.sendBatch(quiet)
     const { payload } = lastSent(app, 'batches')
     const other = clientOf(app, key)
@@ -150,7 +150,7 @@ describe('batches', () => {
     )
   })
 
-  test('a document goes on after a body with a wrong tag was refused', async () => {
+  test('a document continues after a body with a wrong tag', async () => {
     await client.sendBatch(quiet)
     app.log.setDown(true)
     await expect(client.sendBatch(quiet)).rejects.toMatchObject({ status: 503 })
@@ -161,10 +161,10 @@ describe('batches', () => {
   })
 
   test.each([
-    ['empty', Buffer.alloc(0), 'too_short'],
-    ['a cut frame', Buffer.concat([Buffer.from([1, 26]), Buffer.alloc(40)]), 'too_short'],
+    ['an empty body', Buffer.alloc(0), 'too_short'],
+    ['a truncated frame', Buffer.concat([Buffer.from([1, 26]), Buffer.alloc(40)]), 'too_short'],
     ['another version', Buffer.alloc(200, 2), 'unknown_version'],
-  ])('a malformed frame (%s) is 422 naming the body', async (_, payload, issue) => {
+  ])('a malformed frame (%s) gets 422 naming the body', async (_, payload, issue) => {
     await client.sendBatch(quiet)
     const { status, json } = await sendAgain(app, lastSent(app, 'batches'), { payload })
     expect([status, json.error.details.fields]).toEqual([422, [{ name: 'body', issue }]])
@@ -185,21 +185,21 @@ describe('batches', () => {
     ['Content-Type', 'application/octet-streams', 415],
     ['Content-Type', undefined, 415],
     ['Content-Encoding', 'identity, gzip', 415],
-  ])('the header %s: %s is %i naming it', async (name, value, expected) => {
+  ])('the header %s: %s gets %i naming it', async (name, value, expected) => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')
     const { status, json } = await sendAgain(app, sent, withHeader(sent, name, value))
     expect([status, json.error.details.fields]).toMatchObject([expected, [{ name }]])
   })
 
-  test('a body that says that it is not encoded is taken', async () => {
+  test('a body with Content-Encoding identity is accepted', async () => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')
     const changes = withHeader(sent, 'Content-Encoding', 'Identity')
     expect((await sendAgain(app, sent, changes)).status).toBe(200)
   })
 
-  test('observations over 128 KiB are 413', async () => {
+  test('observations over 128 KiB get 413', async () => {
     const tooLarge = { status: 413, code: 'request.payload_too_large' }
     await expect(sendBytes(Buffer.alloc(maxDeflatedBytes + 1))).rejects.toMatchObject(tooLarge)
     expect(batches()).toEqual([])
@@ -211,11 +211,14 @@ describe('batches', () => {
     ['a deflate bomb', () => deflateRawSync(Buffer.alloc(64 * 1024 * 1024))],
     ['malformed JSON', () => deflateRawSync('{"version":')],
     ['bytes that are not deflated', () => Buffer.from('not deflated')],
-    ['nothing', () => Buffer.alloc(0)],
-  ])('%s is acknowledged and stored: looking inside is not for this side', async (_, payload) => {
-    await sendBytes(payload())
-    expect(batches()[0]?.payload.equals(payload())).toBe(true)
-  })
+    ['an empty payload', () => Buffer.alloc(0)],
+  ])(
+    '%s is acknowledged and stored, because collect does not parse payloads',
+    async (_, payload) => {
+      await sendBytes(payload())
+      expect(batches()[0]?.payload.equals(payload())).toBe(true)
+    },
+  )
 })
 
 describe('documents', () => {
@@ -228,72 +231,72 @@ describe('documents', () => {
   beforeEach(() => client.sendBatch(quiet))
 
   test.each<[string, (sent: Sent) => Partial<Sent>]>([
-    ['id is tampered', ({ url }) => ({ url: url.replace(/documents\/./, 'documents/_') })],
-    ['id is made up', ({ url }) => ({ url: url.replace(/documents\/[^/]+/, 'documents/abc') })],
+    ['id was modified', ({ url }) => ({ url: url.replace(/documents\/./, 'documents/_') })],
+    ['id is forged', ({ url }) => ({ url: url.replace(/documents\/[^/]+/, 'documents/abc') })],
     [
-      'session is another',
+      'session differs',
       ({ url }) => ({ url: url.replace(/sid_[^/]+/, 'sid_00000000000000000000000000') }),
     ],
-    ['session is a legacy one', ({ url }) => ({ url: url.replace(/sid_[^/]+/, '0'.repeat(32)) })],
+    ['session has a legacy id', ({ url }) => ({ url: url.replace(/sid_[^/]+/, '0'.repeat(32)) })],
     [
-      'client key is another',
+      'client key differs',
       (sent) => withHeader(sent, 'X-Client-Key', Buffer.alloc(32, 9).toString('base64url')),
     ],
-  ])('are gone to a body whose %s', async (_, change) => {
+  ])('are 410 for a body whose %s', async (_, change) => {
     const sent = lastSent(app, 'batches')
     expect((await sendAgain(app, sent, change(sent))).json.error).toMatchObject(gone)
   })
 
-  test('expire 24 hours after their session began', async () => {
+  test('expire 24 hours after the start of their session', async () => {
     const sent = lastSent(app, 'batches')
     app.now.ms += 24 * 60 * 60 * 1000
     expect((await client.sendBatch(quiet)).seq).toBe(2)
     app.now.ms += 1
-    const ended = { status: 410, nextAction: 'new_session' }
-    await expect(client.sendBatch(quiet)).rejects.toMatchObject(ended)
+    const expired = { status: 410, nextAction: 'new_session' }
+    await expect(client.sendBatch(quiet)).rejects.toMatchObject(expired)
     expect((await sendAgain(app, sent)).json.error).toMatchObject(gone)
     expect(batches()).toHaveLength(2)
   })
 
-  test('go on under a replaced publishable key of the same organization', async () => {
+  test('continue with another publishable key of the same organization', async () => {
     const sent = lastSent(app, 'batches')
     const authorization = `Bearer ${app.publishable({ keyId: 'key_00000000000000000000000008' })}`
     const again = await sendAgain(app, sent, withHeader(sent, 'Authorization', authorization))
     expect(again.status).toBe(200)
   })
 
-  test('go on after the master key was replaced, and are gone when its key was taken away', async () => {
+  test('continue after a master key rotation, and are 410 once the old key is removed', async () => {
     const next = Buffer.alloc(32, 2).toString('base64')
     const replaced = await sendThere({}, { masterKeys: `${next},${firstMasterKey}` })
-    const taken = await sendThere({}, { masterKeys: next })
-    expect([replaced.status, taken.status]).toEqual([200, 410])
+    const removed = await sendThere({}, { masterKeys: next })
+    expect([replaced.status, removed.status]).toEqual([200, 410])
   })
 })
 
 describe('results', () => {
-  test('answer the sealed token of the decision that was asked for, and nothing of the decision', async () => {
+  test('return the sealed token of the requested decision, and nothing else about it', async () => {
     await client.sendBatch(quiet)
     const handoff = await client.requestResult(quiet)
-    const [asked] = results()
-    expect(asked).toMatchObject({ session_id: opened.sessionId, seq: 2 })
+    const [request] = results()
+    expect(request).toMatchObject({ session_id: opened.sessionId, seq: 2 })
     expect(handoff).toEqual({
       sessionId: opened.sessionId,
-      sealedToken: `sealed:${asked?.decision_id}`,
+      sealedToken: `sealed:${request?.decision_id}`,
     })
     const members = ['sessionId', 'sealedToken', 'nonce', 'integrity']
-    expect(Object.keys(lastSent(app, 'results').answer?.json ?? {})).toEqual(members)
+    expect(Object.keys(lastSent(app, 'results').response?.json ?? {})).toEqual(members)
     expect((await client.sendBatch(quiet)).seq).toBe(3)
     expect((await client.requestResult(quiet)).sealedToken).not.toBe(handoff.sealedToken)
   })
 
-  test('the same bytes again get the same token and ask for no second decision', async () => {
+  test('repeated bytes get the same token and request no second decision', async () => {
     await client.requestResult(quiet)
     const sent = lastSent(app, 'results')
-    expect((await sendAgain(app, sent)).json).toEqual(sent.answer?.json)
+    expect((await sendAgain(app, sent)).json).toEqual(sent.response?.json)
     expect(results()).toHaveLength(1)
   })
 
-  test('a batch is not a result', async () => {
+  test('a batch body is not accepted as a result', async () => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')
     const url = sent.url.replace(/batches$/, 'results')

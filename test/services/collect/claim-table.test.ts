@@ -41,7 +41,7 @@ afterEach(async () => {
 })
 afterAll(() => database.drop())
 
-/** The claims of a process, on connections of its own. By default a slow machine is no outage. */
+/** Creates the claims of a process, on its own connections. The default timeout tolerates slow machines. */
 function openClaims({ url = database.url, timeoutMs = 10_000 } = {}) {
   const timeouts = { statementTimeoutMs: timeoutMs, queryTimeoutMs: timeoutMs }
   const pool = createPool({ url, ...claimPoolOptions, ...timeouts })
@@ -76,7 +76,7 @@ const claimOf = (name: string, seq: number, changes: Partial<Claim> = {}): Claim
 })
 const otherBody = { bodyHash: 'ab'.repeat(32), receivedAt: 5 }
 
-test('a number goes to the first body that claims it, and a later number takes its place', async () => {
+test('the first body to claim a number gets it, and a higher number replaces the claim', async () => {
   const [one, other] = [openClaims(), openClaims()]
   const second = claimOf('order', 2)
   expect(await one.claim(second)).toEqual(second)
@@ -88,7 +88,7 @@ test('a number goes to the first body that claims it, and a later number takes i
   expect(await one.claim(claimOf('another', 1))).toEqual(claimOf('another', 1))
 })
 
-test('claims of many documents at once are one statement, those that come meanwhile one more', async () => {
+test('concurrent claims of many documents are one statement, and those that arrive meanwhile one more', async () => {
   const { claim, counts } = openClaims()
   const at = (seq: number) =>
     Promise.all(Array.from({ length: 64 }, (_, i) => claim(claimOf(`many ${i}`, seq))))
@@ -99,7 +99,7 @@ test('claims of many documents at once are one statement, those that come meanwh
   expect(counts.statements).toBeLessThanOrEqual(3)
 })
 
-test('claims of one document at once are judged by the latest number', async () => {
+test('concurrent claims of one document are decided by the highest number', async () => {
   const { claim, counts } = openClaims()
   const claims = [
     claimOf('same', 2),
@@ -112,10 +112,10 @@ test('claims of one document at once are judged by the latest number', async () 
   expect(counts.statements).toBe(1)
 })
 
-test('processes that claim the same documents at once agree, and wait for each other in no circle', async () => {
+test('processes that claim the same documents concurrently agree and do not deadlock', async () => {
   const processes = [openClaims(), openClaims(), openClaims()]
   for (let seq = 1; seq <= 20; seq++) {
-    const answers = await Promise.all(
+    const winners = await Promise.all(
       processes.map((process, p) => {
         const bodyHash = String(p).repeat(64)
         const names = Array.from({ length: 40 }, (_, i) => `circle ${(i * 7 + p * 13) % 40}`)
@@ -123,13 +123,13 @@ test('processes that claim the same documents at once agree, and wait for each o
       }),
     )
     const holders = new Set(
-      answers.flat().map(({ documentIdHash, bodyHash }) => documentIdHash + bodyHash),
+      winners.flat().map(({ documentIdHash, bodyHash }) => documentIdHash + bodyHash),
     )
     expect(holders.size).toBe(40)
   }
 })
 
-test('what ended is deleted, a thousand at a time, and nothing else', async () => {
+test('only expired claims are deleted, a thousand at a time', async () => {
   const { claim } = openClaims()
   const now = 1_000_000_000_000
   const names = Array.from({ length: 1100 }, (_, i) => `ended ${i}`)
@@ -142,14 +142,14 @@ test('what ended is deleted, a thousand at a time, and nothing else', async () =
   expect(await claim({ ...running, ...otherBody })).toEqual(running)
 })
 
-/** A process whose log is in the database of the claims, and one whose log is elsewhere. */
+/** A process whose log is in the same database as the claims, and one whose log is not. */
 const kindsOfLog = [
   ['in the same database', { guardWrites: claimsAsGuards }],
   ['elsewhere', {}],
 ] as const
 
 test.each(kindsOfLog)(
-  'of eight bodies under one number on two processes one is taken, and it counts: log %s',
+  'of eight bodies with one number on two processes, one is accepted and recorded: log %s',
   async (_kind, options) => {
     const log = await openLog(options)
     const start = async (): Promise<CollectProcess> => {
@@ -184,7 +184,7 @@ test.each(kindsOfLog)(
   },
 )
 
-test('a claim and its record are one statement, and both are refused together with those beside them', async () => {
+test('a claim and its record are one statement, which a losing claim blocks together with other records in it', async () => {
   const log = await openLog({ guardWrites: claimsAsGuards })
   const claims = openClaims()
   const recordAt = (key: string) => (receivedAt: number) => ({
@@ -203,7 +203,7 @@ test('a claim and its record are one statement, and both are refused together wi
   const [first, second] = [claimOf('one a', 1), claimOf('one b', 1)]
   expect(await Promise.all([take('one a', first), take('one b', second)])).toEqual([first, second])
   expect(claims.counts.statements).toBe(0)
-  // The same body of another process, another body, an earlier one, and a new document, all in one write.
+  // A single write with the same body from another process, a different body, an earlier one, and a new document.
   const plain = log.append([recordAt('one plain')(7)])
   const newest = await Promise.all([
     take('one a', { ...first, receivedAt: 9 }),
@@ -225,7 +225,7 @@ test('a claim and its record are one statement, and both are refused together wi
   )
 })
 
-test('behind a line that has gone silent nothing is claimed, and the same body is when the line is back', async () => {
+test('nothing is claimed on a hung connection, and the same body is accepted after it recovers', async () => {
   const proxy = await startTcpProxy(database.url)
   undo.defer(proxy.close)
   const distant = openClaims({ url: proxy.url, timeoutMs: 500 })
@@ -233,7 +233,7 @@ test('behind a line that has gone silent nothing is claimed, and the same body i
   await distant.claim(claimOf('silent', 1))
   proxy.freeze()
   const second = claimOf('silent', 2)
-  // Who waits behind a write that fails does not wait for one more.
+  // Claims that wait behind a failing write do not wait for another one.
   const others = [claimOf('silent', 3), claimOf('others', 1)]
   const early = distant.claim(second)
   const outcomes = await Promise.allSettled([early, ...others.map(distant.claim)])

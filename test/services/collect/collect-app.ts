@@ -32,12 +32,12 @@ export const organization = {
   environment: 'live',
 } as const
 
-/** Members of all answers: a test expects those that its answer has. */
+/** Members of all responses; each test expects those of its response. */
 interface AnswerJson extends OpenResponse, Omit<BatchResponse, 'engineQuestions'>, ResultResponse {
   error: { code: string; message: string; request_id: string; details: { fields: object[] } }
 }
 
-interface Answer {
+interface AppResponse {
   status: number
   headers: Record<string, string | string[] | number | undefined>
   json: AnswerJson
@@ -49,17 +49,17 @@ interface SendOptions {
   remoteAddress?: string
 }
 
-/** A request of the reference client; `answer` is there once it was answered. */
+/** A request of the reference client; `response` is set once the response arrived. */
 export interface Sent {
   url: string
   headers: Record<string, string>
   payload: Buffer
-  answer?: Answer
+  response?: AppResponse
 }
 
 interface Options extends Partial<CollectDeps>, Pick<AuthOptions, 'limiter' | 'defaultLimits'> {
   masterKeys?: string
-  /** The address that requests come from. */
+  /** Source address of the requests. */
   remoteAddress?: string
   edge?: Pick<AppOptions, 'trustedProxies' | 'edgeHeaders'>
 }
@@ -95,7 +95,7 @@ export async function startCollectApp({
     admission: openAdmission(),
     sourceMbPerHour: 900,
     signatures: { baseUrls: ['https://own.example'], maxLifetimeMs: 3_600_000 },
-    checkRecipients: async () => {},
+    requireRecipients: async () => {},
     sealResult: async ({ decisionId }) => `sealed:${decisionId}`,
     ...changes,
   })
@@ -105,24 +105,24 @@ export async function startCollectApp({
     method: 'GET' | 'POST' | 'OPTIONS' | 'PUT',
     url: string,
     request: SendOptions = {},
-  ): Promise<Answer> {
+  ): Promise<AppResponse> {
     const response = await app.inject({ method, url, remoteAddress, ...request })
     const isJson = String(response.headers['content-type'] ?? '').includes('json')
     const { statusCode: status, headers, body } = response
     return { status, headers, json: isJson ? JSON.parse(body) : undefined }
   }
 
-  /** The client's fetch, into the app without a socket. */
+  /** Fetch for the client that calls the app without a socket. */
   const fetch: FetchLike = async (url, { headers, body }) => {
     const request: Sent = { url: new URL(url).pathname, headers, payload: Buffer.from(body) }
     sent.push(request)
-    const answer = await send('POST', request.url, request)
-    request.answer = answer
-    const get = (name: string) => answer.headers[name]?.toString() ?? null
-    return { status: answer.status, headers: { get }, json: async () => answer.json }
+    const response = await send('POST', request.url, request)
+    request.response = response
+    const get = (name: string) => response.headers[name]?.toString() ?? null
+    return { status: response.status, headers: { get }, json: async () => response.json }
   }
 
-  /** Everything that was appended, in order. */
+  /** All appended records, in order. */
   const events = () => log.records.map((record) => codec.fromRecord(record))
 
   return {
@@ -133,12 +133,12 @@ export async function startCollectApp({
     fetch,
     sent,
     events,
-    /** The data of the events of a type, in order. */
+    /** Data of the events of a type, in order. */
     eventsOf: <Type extends keyof EventData>(type: Type): EventData[Type][] =>
       events()
         .filter((event) => event.type === type)
         .map(({ data }) => data as EventData[Type]),
-    /** A new publishable key of the organization. */
+    /** Creates a publishable key of the organization. */
     publishable(facts: Partial<PublishablePrincipal> = {}): string {
       const { environment = 'live' } = facts
       const { key, lookupHash } = generateApiKey({ ...base, type: 'publishable', environment })
@@ -164,7 +164,7 @@ type EventData = {
   [Type in DomainEvent['type']]: Extract<DomainEvent, { type: Type }>['data']
 }
 
-/** A reference client on the app; never waits between tries. */
+/** Creates a reference client that does not wait between retries. */
 export function clientOf(
   app: CollectApp,
   publishableKey: string,
@@ -183,14 +183,14 @@ export function clientOf(
 
 export const quiet = { version: 1, elapsed_ms: 5 } as const
 
-/** The last request of a kind that the client sent, ready to be sent again or changed. */
+/** Returns the client's last request of a kind, to send it again or change it. */
 export function lastSent(app: CollectApp, kind: 'sessions' | 'batches' | 'results'): Sent {
   const found = app.sent.findLast(({ url }) => url.endsWith(`/${kind}`))
   if (!found) throw new Error(`nothing was posted to ${kind}`)
   return found
 }
 
-/** Sends a recorded request once more, with changes. */
+/** Sends a recorded request again, with changes. */
 export const sendAgain = (app: CollectApp, request: Sent, changes: Partial<Sent> = {}) => {
   const { url, headers, payload } = { ...request, ...changes }
   return app.send('POST', url, { headers, payload })

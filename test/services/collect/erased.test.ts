@@ -14,16 +14,20 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-test('a session that was erased has ended: nothing more of it is recorded, and the browser gets another', async () => {
+test('an erased session has ended: no more of it is recorded, and the browser gets a new one', async () => {
   const key = app.publishable()
   const client = clientOf(app, key)
   const { sessionId, resumeToken } = await client.open()
   await client.sendBatch(quiet)
   dataKeys.erase(sessionId)
   const recorded = app.log.records.length
-  const ended = { status: 410, code: 'session.invalid_or_expired', nextAction: 'new_session' }
-  await expect(client.sendBatch(quiet)).rejects.toMatchObject(ended)
-  await expect(client.requestResult(quiet)).rejects.toMatchObject(ended)
+  const expectedError = {
+    status: 410,
+    code: 'session.invalid_or_expired',
+    nextAction: 'new_session',
+  }
+  await expect(client.sendBatch(quiet)).rejects.toMatchObject(expectedError)
+  await expect(client.requestResult(quiet)).rejects.toMatchObject(expectedError)
   expect(app.log.records.length).toBe(recorded)
   const next = await clientOf(app, key, { resumeToken }).open()
   expect(next.resumed).toBe(false)
@@ -39,12 +43,12 @@ test('no session is opened while its key cannot be stored', async () => {
   expect(app.log.records).toEqual([])
 })
 
-test('addresses, pages and what was observed are not among the bytes of the log', async () => {
+test('addresses, page URLs and observations are not readable on the log', async () => {
   const page = { url: 'https://shop.example/my-own-page' }
   const client = clientOf(app, app.publishable(), { page })
   await client.open()
   await client.sendBatch({ ...quiet, binding: 'my-own-binding' })
   const bytes = Buffer.concat(app.log.records.map(({ value }) => value))
-  for (const said of ['127.0.0.1', 'my-own-page', 'my-own-binding'])
-    expect(bytes.includes(said)).toBe(false)
+  for (const text of ['127.0.0.1', 'my-own-page', 'my-own-binding'])
+    expect(bytes.includes(text)).toBe(false)
 })

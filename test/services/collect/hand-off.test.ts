@@ -7,7 +7,7 @@ import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import type { FullDecisionRow } from '../../../projections/sessions/tables.ts'
 import {
   createHandOff,
-  createRecipients,
+  createRecipientCache,
   type HandOff,
   tokenPayload,
 } from '../../../services/collect/hand-off.ts'
@@ -67,14 +67,14 @@ function decision(changes: Partial<FullDecisionRow> = {}): FullDecisionRow {
 let handOff: HandOff | undefined
 afterEach(() => handOff?.close())
 
-/** A hand-off over a read model that a test fills, which tells of decisions by `advance`. */
+/** A hand-off on an in-memory read model; `advance` notifies it of decisions. */
 function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } = {}) {
   const readable = new Map<string, FullDecisionRow>()
-  const asked: string[][] = []
+  const queriedIds: string[][] = []
   let advance = (_decisionIds: readonly string[] | undefined) => {}
   const created = createHandOff({
     findDecisions: async (ids) => {
-      asked.push(ids)
+      queriedIds.push(ids)
       return ids.flatMap((id) => readable.get(id) ?? [])
     },
     onDecided: (listener) => {
@@ -89,9 +89,9 @@ function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } 
   handOff = created
   return {
     readable,
-    asked,
+    queriedIds,
     seal: () => created.sealResult({ ...tenant, decisionId: 'evt_1', sessionId: 'sid_1' }),
-    check: () => created.checkRecipients(tenant),
+    check: () => created.requireRecipients(tenant),
     advance: (decisionIds?: string[]) => advance(decisionIds),
   }
 }
@@ -104,14 +104,14 @@ function sealedFor(recipients: string[]) {
   return token
 }
 
-describe('the token', () => {
-  test('says what the golden one says', () => {
+describe('the sealed token', () => {
+  test('matches the golden token', () => {
     const { session_id, decision: golded } = golden.payload
     const row = decision({ session_id, event_id: golded.event_id })
     expect(tokenPayload(row)).toEqual({ ...golden.payload, agent: noAgent })
   })
 
-  test('names what a bot is attributed to, and nothing for a human', () => {
+  test('has the attribution of a bot, and none for a human', () => {
     const attribution = {
       labels: [{ kind: 'tool' as const, value: 'headless', label: 'Headless', confidence: 90 }],
       behaviors: [],
@@ -122,7 +122,7 @@ describe('the token', () => {
     expect(tokenPayload(decision({ attribution })).attribution).toEqual({ bot: null })
   })
 
-  test('names risk signals alone', () => {
+  test('has risk signals only', () => {
     const common = { category: 'behavioral', strength: 'weak', channel: 'a', signal_score: 3 }
     const signals_fired = ['risk', 'trust', 'context'].map((role) => ({
       signal: `a_${role}`,
@@ -134,23 +134,23 @@ describe('the token', () => {
     ])
   })
 
-  test('without a visitor says null', () => {
+  test('has null without a visitor', () => {
     expect(tokenPayload(decision({ visitor: null })).visitor_fingerprint).toBeNull()
   })
 
-  test('opens with every live secret key of the organization', async () => {
+  test('can be opened with every live secret key of the organization', async () => {
     const hashes = ['a'.repeat(64), 'b'.repeat(64)]
     const token = await sealedFor(hashes)
     for (const hash of hashes)
       expect(openToken(token, { secretHash: hash })).toEqual(tokenPayload(decision()))
   })
 
-  test('goes to 256 keys at most', async () => {
+  test('has at most 256 recipients', async () => {
     const token = await sealedFor(Array.from({ length: 300 }, () => secretHash))
     expect(Buffer.from(token, 'base64').readUInt16BE(1)).toBe(256)
   })
 
-  test('cannot be made without a secret key: 409', async () => {
+  test('gets 409 without a secret key', async () => {
     const conflict = { code: 'request.conflict' }
     await expect(sealedFor([])).rejects.toMatchObject(conflict)
     await expect(start({ recipients: [] }).check()).rejects.toMatchObject(conflict)
@@ -158,35 +158,35 @@ describe('the token', () => {
   })
 })
 
-describe('waiting', () => {
-  test('asks for nothing when it hears of other decisions, and ends with the one it waits for', async () => {
-    const { readable, seal, advance, asked } = start()
+describe('waiting for a decision', () => {
+  test('does not query for other decisions, and resolves with the awaited one', async () => {
+    const { readable, seal, advance, queriedIds } = start()
     readable.set('evt_1', decision())
     const token = seal()
     advance(['evt_2', 'evt_3'])
-    expect(asked).toEqual([])
+    expect(queriedIds).toEqual([])
     advance(['evt_1'])
     expect(await token).toEqual(expect.any(String))
-    expect(asked).toEqual([['evt_1']])
+    expect(queriedIds).toEqual([['evt_1']])
   })
 
-  test('sees a decision whose news never came', async () => {
-    const { readable, seal, asked } = start({ pollMs: 5 })
+  test('finds a decision whose notification was lost', async () => {
+    const { readable, seal, queriedIds } = start({ pollMs: 5 })
     const token = seal()
-    await expect.poll(() => asked.length).toBeGreaterThan(0)
+    await expect.poll(() => queriedIds.length).toBeGreaterThan(0)
     readable.set('evt_1', decision())
     expect(await token).toEqual(expect.any(String))
   })
 
-  test('ends with 503 when the decision does not come, and asks no more', async () => {
-    const { seal, advance, asked } = start({ timeoutMs: 20 })
+  test('rejects with 503 on timeout, and stops querying', async () => {
+    const { seal, advance, queriedIds } = start({ timeoutMs: 20 })
     await expect(seal()).rejects.toMatchObject({
       code: 'service.unavailable',
       headers: { 'retry-after': '1' },
     })
-    const before = asked.length
+    const before = queriedIds.length
     advance()
-    expect(asked.length).toBe(before)
+    expect(queriedIds.length).toBe(before)
   })
 })
 
@@ -196,7 +196,7 @@ describe('the recipients of an organization', () => {
     const keyId = asId('key', `key_${'0'.repeat(26)}`)
     const now = { ms: 0 }
     const keys = { all: [] as string[], reads: 0 }
-    const recipients = createRecipients({
+    const recipients = createRecipientCache({
       async findKeys() {
         keys.reads++
         return keys.all.map((key) => ({
@@ -210,27 +210,27 @@ describe('the recipients of an organization', () => {
     return { keys, now, ...recipients }
   }
 
-  test('are read once, until their keys change', async () => {
-    const { keys, hashesOf, forget } = open()
-    expect(await hashesOf(tenant)).toEqual([])
+  test('are cached until their keys change', async () => {
+    const { keys, secretHashesOf, forget } = open()
+    expect(await secretHashesOf(tenant)).toEqual([])
     keys.all = ['sk_live_a']
     forget(['org_2'])
-    expect(await hashesOf(tenant)).toEqual([])
+    expect(await secretHashesOf(tenant)).toEqual([])
     expect(keys.reads).toBe(1)
     forget(['org_2', 'org_1'])
-    expect(await hashesOf(tenant)).toEqual([secretHashOf('sk_live_a')])
+    expect(await secretHashesOf(tenant)).toEqual([secretHashOf('sk_live_a')])
     keys.all = []
     forget(undefined)
-    expect(await hashesOf(tenant)).toEqual([])
+    expect(await secretHashesOf(tenant)).toEqual([])
   })
 
-  test('are read again after 5 seconds, where no change was heard of', async () => {
-    const { keys, now, hashesOf } = open()
-    await hashesOf(tenant)
+  test('are read again after 5 seconds without a notification', async () => {
+    const { keys, now, secretHashesOf } = open()
+    await secretHashesOf(tenant)
     keys.all = ['sk_live_a']
     now.ms = 4999
-    expect(await hashesOf(tenant)).toEqual([])
+    expect(await secretHashesOf(tenant)).toEqual([])
     now.ms = 5000
-    expect(await hashesOf(tenant)).toEqual([secretHashOf('sk_live_a')])
+    expect(await secretHashesOf(tenant)).toEqual([secretHashOf('sk_live_a')])
   })
 })

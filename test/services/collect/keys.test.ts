@@ -13,18 +13,18 @@ const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url'
 describe('the server key pair', () => {
   const publicKey = (openedAt: number) => createServerKeys()(current, openedAt).publicKey
 
-  test('is the same on all nodes within an hour, and another one in the next', () => {
+  test('is the same on all nodes within an hour, and changes with the next', () => {
     expect(publicKey(noon + hour - 1)).toBe(publicKey(noon))
     expect(publicKey(noon + hour)).not.toBe(publicKey(noon))
     expect(publicKey(noon - 1)).not.toBe(publicKey(noon))
   })
 
-  test('is another one under another master key', () => {
+  test('differs between master keys', () => {
     const other = createKeyring(Buffer.alloc(32, 2).toString('base64')).current
     expect(createServerKeys()(other, noon).publicKey).not.toBe(publicKey(noon))
   })
 
-  test('makes other keys for each document of the same client key', () => {
+  test('yields different keys for each document with the same client key', () => {
     const { privateKey } = createServerKeys()(current, noon)
     const clientPublicKey = base64url(x25519.getPublicKey(Buffer.alloc(32, 3)))
     const keys = ['one', 'two'].map((documentId) =>
@@ -38,7 +38,7 @@ describe('the server key pair', () => {
   })
 })
 
-/** A public key from a number, as 32 bytes little-endian. */
+/** Returns a number as a public key: 32 bytes, little-endian. */
 function encoded(u: bigint): string {
   const bytes = Buffer.from(u.toString(16).padStart(64, '0'), 'hex').reverse()
   return base64url(bytes)
@@ -55,7 +55,7 @@ describe('low-order points', () => {
     agreeDocumentKeys(createServerKeys()(current, noon).privateKey, { address, clientPublicKey })
 
   test.each([0n, 1n, ...ofOrder8, p - 1n, p, p + 1n])(
-    '%s is told, with and without its top bit',
+    '%s is detected, with and without its top bit',
     (u) => {
       for (const key of [encoded(u), encoded(u + 2n ** 255n)]) {
         expect(isLowOrder(key)).toBe(true)
@@ -64,12 +64,15 @@ describe('low-order points', () => {
     },
   )
 
-  // Every other encoding above p, and numbers beside those of the list.
+  // Every other encoding above p, and neighbors of the listed numbers.
   const others = Array.from({ length: 17 }, (_, i) => p + 2n + BigInt(i))
-  test.each([2n, 9n, p - 2n, ...ofOrder8.map((u) => u + 1n), ...others])('%s is not one', (u) => {
-    for (const key of [encoded(u), encoded(u + 2n ** 255n)]) {
-      expect(isLowOrder(key)).toBe(false)
-      expect(agree(key)).toBeDefined()
-    }
-  })
+  test.each([2n, 9n, p - 2n, ...ofOrder8.map((u) => u + 1n), ...others])(
+    '%s is not of low order',
+    (u) => {
+      for (const key of [encoded(u), encoded(u + 2n ** 255n)]) {
+        expect(isLowOrder(key)).toBe(false)
+        expect(agree(key)).toBeDefined()
+      }
+    },
+  )
 })

@@ -14,20 +14,20 @@ const shop = 'https://shop.example'
 let app: CollectApp
 afterEach(() => app.close())
 
-/** An app whose publishable keys have five units in a minute. */
+/** Creates an app whose publishable keys have five units per minute. */
 async function startLimited() {
   const limiter = createMemoryLimiter(() => app.now.ms)
   app = await startCollectApp({ limiter, defaultLimits: { secret: 1, publishable: 5 } })
   return limiter
 }
 
-test('sessions, batches and results take a unit each, and a page can read how long it has to wait', async () => {
+test('sessions, batches and results cost a unit each, and a page can read how long to wait', async () => {
   await startLimited()
   const client = clientOf(app, app.publishable(), { headers: { origin: shop } })
   await client.open()
   await client.sendBatch(quiet)
   await client.requestResult(quiet)
-  expect(app.sent.map(({ answer }) => answer?.headers['x-ratelimit-remaining'])).toEqual([
+  expect(app.sent.map(({ response }) => response?.headers['x-ratelimit-remaining'])).toEqual([
     '4',
     '3',
     '2',
@@ -40,14 +40,14 @@ test('sessions, batches and results take a unit each, and a page can read how lo
     'x-ratelimit-limit': '5',
     'x-ratelimit-remaining': '0',
     'x-ratelimit-cost': '1',
-    // One unit in 12 seconds; the refused request owes one.
+    // A unit is refilled every 12 seconds; the rejected request owes one.
     'retry-after': '24',
     'access-control-allow-origin': shop,
     'access-control-expose-headers': expect.stringContaining('Retry-After'),
   })
 })
 
-test('a page can read the refusal for too many new keys too', async () => {
+test('a page can also read the 429 for too many new keys', async () => {
   await startLimited()
   const other = await startCollectApp()
   await other.close()
@@ -62,20 +62,20 @@ test('a page can read the refusal for too many new keys too', async () => {
   expect(headers).not.toHaveProperty('x-ratelimit-limit')
 })
 
-test('preflights, pings and network checks take nothing, with a valid key too', async () => {
+test('preflights, pings and network checks cost nothing, even with a valid key', async () => {
   const limiter = await startLimited()
   const authorization = `Bearer ${app.publishable()}`
   const json = { authorization, 'content-type': 'application/json' }
-  const answers = [
+  const responses = [
     await app.send('OPTIONS', '/v2/collect/sessions', { headers: { origin: shop, authorization } }),
     await app.send('GET', '/v2/collect/pings/a', { headers: { authorization } }),
     await app.send('POST', '/v2/collect/network-checks', { headers: json, payload: '{}' }),
   ]
-  expect(answers.map(({ status }) => status)).toEqual([204, 204, 202])
+  expect(responses.map(({ status }) => status)).toEqual([204, 204, 202])
   expect(limiter.consumed).toEqual([])
 })
 
-test("a native key in another platform's SDK takes nothing, on any of the endpoints", async () => {
+test("a native key in another platform's SDK costs nothing on any endpoint", async () => {
   const limiter = await startLimited()
   const client = clientOf(app, app.publishable())
   await client.open()
@@ -84,16 +84,16 @@ test("a native key in another platform's SDK takes nothing, on any of the endpoi
   const authorization = `Bearer ${app.publishable({ clientTarget: 'native_ios' })}`
   for (const kind of ['sessions', 'batches', 'results'] as const) {
     const { headers } = lastSent(app, kind)
-    const answer = await sendAgain(app, lastSent(app, kind), {
+    const response = await sendAgain(app, lastSent(app, kind), {
       headers: { ...headers, authorization },
     })
-    expect(answer.json.error.code).toBe('auth.native_key_not_allowed')
-    expect(answer.headers).not.toHaveProperty('x-ratelimit-cost')
+    expect(response.json.error.code).toBe('auth.native_key_not_allowed')
+    expect(response.headers).not.toHaveProperty('x-ratelimit-cost')
   }
   expect(limiter.consumed.reduce((sum, { cost }) => sum + cost, 0)).toBe(3)
 })
 
-test('one document hands off ten times at once, and then once in five seconds', async () => {
+test('one document can hand off ten times at once, then once in five seconds', async () => {
   app = await startCollectApp()
   const client = clientOf(app, app.publishable(), { retry: { attempts: 1 } })
   await client.open()
@@ -107,7 +107,7 @@ test('one document hands off ten times at once, and then once in five seconds', 
     json: { error: { code: 'rate_limit.exceeded' } },
     headers: { 'retry-after': '5' },
   })
-  // Another document is not held up, and what was answered is answered again.
+  // Other documents are not affected, and repeats get the same response.
   const other = clientOf(app, app.publishable())
   await other.open()
   await other.requestResult(quiet)

@@ -24,7 +24,7 @@ let running: CollectProcess[]
 let first: CollectProcess
 let document: RawDocument
 
-/** One more process on the same log and claims, as a restarted one: it remembers nothing. */
+/** Another process on the same log and claims, with an empty cache as after a restart. */
 async function start(changes: Partial<CollectDeps> = {}): Promise<CollectProcess> {
   const process = await startCollectProcess({ log, claims: claims.open(), ...changes })
   running.push(process)
@@ -47,7 +47,7 @@ function expectCounted(batches: number): void {
   expect(stateOf(document.sessionId, log.records)).toMatchObject({ batches, conflicts: 0 })
 }
 
-/** Bodies of the document, all taken by the first process, and the nonce of the next one. */
+/** Bodies of the document, all accepted by the first process, and the nonce of the next one. */
 async function sendBodies(count: number) {
   const sent: RawRequest[] = []
   let { nonce } = document
@@ -61,18 +61,18 @@ async function sendBodies(count: number) {
   return { sent, nonce }
 }
 
-describe('a process that does not remember the document', () => {
-  test('refuses older bodies, at once too, and says which number is expected', async () => {
+describe('a process without the document in its cache', () => {
+  test('rejects older bodies, also concurrent ones, naming the expected number', async () => {
     const { sent } = await sendBodies(4)
     const other = await start()
-    const answers = await Promise.all(sent.map(other.post))
-    expect(answers.map(outcomeOf)).toEqual([refused, refused, refused, '200'])
+    const responses = await Promise.all(sent.map(other.post))
+    expect(responses.map(outcomeOf)).toEqual([refused, refused, refused, '200'])
     const field = { expected: '5', received: '1' }
-    expect(answers[0]?.json.error).toMatchObject({ details: { fields: [field] } })
+    expect(responses[0]?.json.error).toMatchObject({ details: { fields: [field] } })
     expectCounted(4)
   })
 
-  test('refuses another body under a number that was taken, and takes the next one', async () => {
+  test('rejects another body with a claimed number, and accepts the next number', async () => {
     const { nonce } = await sendBodies(1)
     const other = await start()
     expect(await outcome(other, document.body(1, document.nonce))).toBe(refused)
@@ -81,24 +81,24 @@ describe('a process that does not remember the document', () => {
   })
 
   test.each(['batches', 'results'] as const)(
-    'answers the last of %s as before, to the byte, however much later',
+    'returns the same response to a repeat of the last %s body, however much later',
     async (kind) => {
       const request = document.body(1, document.nonce, kind)
-      const answer = await first.post(request)
+      const response = await first.post(request)
       const other = await start()
       other.now.ms += 60_000
-      expect(await other.post(request)).toMatchObject({ status: 200, json: answer.json })
+      expect(await other.post(request)).toMatchObject({ status: 200, json: response.json })
     },
   )
 })
 
-test('a process refuses what was the last body that it saw, once another process took a later one', async () => {
+test('a process rejects a repeat of its last body once another process has accepted a later one', async () => {
   const { sent, nonce } = await sendBodies(1)
   expect(await outcome(await start(), document.body(2, nonce))).toBe('200')
   for (const request of sent) expect(await outcome(first, request)).toBe(refused)
 })
 
-test('a body that took its number and did not get to the log goes through when it comes again, to any process; another one does not', async () => {
+test('a body whose append failed after the claim is accepted when repeated, by any process; a different body is not', async () => {
   const [body, another] = [document.body(1, document.nonce), document.body(1, document.nonce)]
   log.setDown(true)
   expect(await outcome(first, body)).toBe('503 service.unavailable')
@@ -109,7 +109,7 @@ test('a body that took its number and did not get to the log goes through when i
   expectCounted(1)
 })
 
-test('a body that took its number and did not get to the log is one event, even when both processes append it', async () => {
+test('a body whose append failed after the claim is one event, even if two processes append it', async () => {
   const { sent } = await sendBodies(1)
   const other = await start()
   for (const request of sent) expect(await outcome(other, request)).toBe('200')
@@ -118,12 +118,12 @@ test('a body that took its number and did not get to the log is one event, even 
   expect([again, more]).toEqual([one, []])
 })
 
-test('what is refused before it counts takes no number', async () => {
+test('a rejected body claims no number', async () => {
   const strict = await start({
-    checkRecipients: () => Promise.reject(new ApiError('request.conflict')),
+    requireRecipients: () => Promise.reject(new ApiError('request.conflict')),
   })
   const body = document.body(1, document.nonce)
-  // The tag is that of a batch.
+  // The tag of a batch.
   const asResult = { ...body, path: body.path.replace(/batches$/, 'results') }
   expect(await outcome(strict, asResult)).toBe('409 transport.session_reset_required')
   const result = document.body(1, document.nonce, 'results')
@@ -131,7 +131,7 @@ test('what is refused before it counts takes no number', async () => {
   expect(await outcome(first, body)).toBe('200')
 })
 
-test('while the database is away no body is acknowledged, and the same ones are taken when it is back', async () => {
+test('during a database outage no body is acknowledged, and the same bodies are accepted afterwards', async () => {
   const { nonce } = await sendBodies(1)
   const [next, another] = [document.body(2, nonce), document.body(2, nonce)]
   const other = await start()

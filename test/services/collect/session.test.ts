@@ -34,10 +34,10 @@ async function open(changes: Record<string, unknown> = {}, headers: Record<strin
 const document = () => app.eventsOf('DocumentOpened').at(-1)
 const session = () => app.eventsOf('SessionOpened').at(-1)
 
-describe("the deployment's own questions", () => {
+describe('private engine questions', () => {
   const isOwn = ({ id }: EngineQuestion) => bankNumberOf(id) !== undefined
 
-  test('come once a document has sent its first batch', async () => {
+  test('are returned with the first batch of a document', async () => {
     const client = clientOf(app, key)
     expect((await client.open()).engineQuestions.filter(isOwn)).toEqual([])
     const first = await client.sendBatch(quiet)
@@ -45,25 +45,28 @@ describe("the deployment's own questions", () => {
     expect((await client.sendBatch(quiet)).engineQuestions).toEqual([])
   })
 
-  test('are the same few for one address, and others for the next address', async () => {
-    const askedAt = async (remoteAddress: string) => {
+  test('are the same few for one address, and different for another', async () => {
+    const questionIdsAt = async (remoteAddress: string) => {
       await restart({ remoteAddress })
-      const asked = new Set<number>()
+      const questionIds = new Set<number>()
       for (let i = 0; i < 150; i++) {
         const client = clientOf(app, key)
         await client.open()
-        for (const { id } of (await client.sendBatch(quiet)).engineQuestions) asked.add(id)
+        for (const { id } of (await client.sendBatch(quiet)).engineQuestions) questionIds.add(id)
       }
-      return asked
+      return questionIds
     }
-    const [here, there] = [await askedAt('127.0.0.1'), await askedAt('192.0.2.7')]
-    expect([here.size, there.size]).toEqual([40, 40])
-    expect([...here].filter((id) => there.has(id)).length).toBeLessThan(12)
+    const [questions, otherQuestions] = [
+      await questionIdsAt('127.0.0.1'),
+      await questionIdsAt('192.0.2.7'),
+    ]
+    expect([questions.size, otherQuestions.size]).toEqual([40, 40])
+    expect([...questions].filter((id) => otherQuestions.has(id)).length).toBeLessThan(12)
   })
 })
 
 describe('opening a session', () => {
-  test('records the session and its document, and nothing that a dump of the log could be used for', async () => {
+  test('records the session and its document, without secrets that a dump of the log would reveal', async () => {
     const { json } = await open()
     expect(app.log.records).toHaveLength(2)
     expect(session()).toMatchObject({
@@ -85,7 +88,7 @@ describe('opening a session', () => {
     expect(dump).not.toContain(json.resumeToken)
   })
 
-  test('sets the continuity cookie for this host only, out of reach of scripts', async () => {
+  test('sets the continuity cookie for this host only, HttpOnly', async () => {
     const cookie = String((await open()).headers['set-cookie'])
     expect(cookie).toMatch(
       /^__Host-sid=[\w-]+; Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=None; Partitioned$/,
@@ -121,12 +124,12 @@ describe('opening a session', () => {
     ['sig1="http://other.example", sig2="https://agent.example";type=jwks_uri', 'agent.example'],
     ['"https://agent.example", "https://other.example"', null],
     ['"http://agent.example"', null],
-  ])('records for a Signature-Agent header %j the host %j', async (header, host) => {
+  ])('with a Signature-Agent header %j records the host %j', async (header, host) => {
     await open({}, { 'signature-agent': header })
     expect(document()).toMatchObject({ signature_agent: host })
   })
 
-  test('records all that the check of a signature needs, with the agent that signed', async () => {
+  test('records everything that a signature check needs, with the agent that signed', async () => {
     const agentKey = createAgentKey()
     const agent = '"https://agent.example"'
     const signed = agentSignature({
@@ -166,7 +169,7 @@ describe('opening a session', () => {
     ['::ffff:203.0.113.9', true, '203.0.113.0'],
     ['2001:db8:7:8::9', true, '2001:db8:7::'],
   ])(
-    'the address %s, of an organization that shortens addresses: %s, is %s in all events',
+    'the address %s, with shortened addresses: %s, is %s in all events',
     async (remoteAddress, shortensAddresses, recorded) => {
       await restart({ remoteAddress })
       const client = clientOf(app, app.publishable({ shortensAddresses }))
@@ -191,7 +194,7 @@ describe('opening a session', () => {
     ['page', { page: null }],
     ['page.url', { page: { url: '/relative' } }],
     ['page.referrer', { page: { url: 'https://shop.example/', referrer: {} } }],
-  ])('refuses a bad %s with 422 and appends nothing', async (name, changes) => {
+  ])('rejects an invalid %s with 422 and appends nothing', async (name, changes) => {
     const { status, json } = await open(changes)
     expect([status, json.error.details.fields]).toMatchObject([422, [{ name }]])
     expect(app.log.records).toEqual([])
@@ -221,7 +224,7 @@ describe('opening a session', () => {
 })
 
 describe('resuming', () => {
-  test('several documents, one session: each has its own keys and sequence', async () => {
+  test('documents of one session have separate keys and sequences', async () => {
     const first = clientOf(app, key)
     const opened = await first.open()
     await first.sendBatch(quiet)
@@ -239,13 +242,13 @@ describe('resuming', () => {
     expect(documents.map(({ session_id }) => session_id)).toEqual(Array(3).fill(opened.sessionId))
   })
 
-  test('a resume token is good for 24 hours from the session, however often it was renewed', async () => {
+  test('a resume token expires 24 hours after the session opened, however often it was renewed', async () => {
     const opened = await clientOf(app, key).open()
     app.now.ms += 24 * 60 * 60 * 1000 - 1
-    const late = await clientOf(app, key, { resumeToken: opened.resumeToken }).open()
-    expect(late.resumed).toBe(true)
+    const resumed = await clientOf(app, key, { resumeToken: opened.resumeToken }).open()
+    expect(resumed.resumed).toBe(true)
     app.now.ms += 2
-    const after = await clientOf(app, key, { resumeToken: late.resumeToken }).open()
+    const after = await clientOf(app, key, { resumeToken: resumed.resumeToken }).open()
     expect(after.resumed).toBe(false)
     expect(after.sessionId).not.toBe(opened.sessionId)
   })
@@ -268,7 +271,7 @@ describe('resuming', () => {
   test.each([
     ['another organization', { organizationId: 'org_00000000000000000000000009' as const }],
     ['another environment', { environment: 'test' as const }],
-  ])('a token of %s starts a new session, in another scope', async (_, principal) => {
+  ])('a token of %s starts a new session with another continuity scope', async (_, principal) => {
     const { json } = await open()
     key = app.publishable(principal)
     const foreign = await open({ resumeToken: json.resumeToken })
@@ -277,7 +280,7 @@ describe('resuming', () => {
     expect(foreign.json.continuityScope).not.toBe(json.continuityScope)
   })
 
-  test("a page begins a session of its own with an app's resume token", async () => {
+  test("a page with an app's resume token starts a new session", async () => {
     const native = clientOf(app, app.publishable({ clientTarget: 'native_ios' }), { sdk: ios })
     const { resumeToken, sessionId } = await native.open()
     const { json } = await open({ resumeToken })
@@ -293,7 +296,7 @@ describe('continuity', () => {
     return (await client.sendBatch(quiet)).fingerprint?.state.id ?? ''
   }
 
-  test('the state id of one session links the next one, whose own id stays the same', async () => {
+  test('the state id of a session links the next one, which keeps the same id', async () => {
     await stateId({ continuity: await stateId() })
     const [first, second] = app.eventsOf('SessionOpened')
     expect(first?.continuity_ids).toEqual([])
@@ -301,7 +304,7 @@ describe('continuity', () => {
     expect(second?.continuity_id).toBe(first?.continuity_id)
   })
 
-  test('the cookie comes before what a script kept', async () => {
+  test('the cookie takes precedence over the id stored by a script', async () => {
     const cookie = String((await open()).headers['set-cookie']).split(';')[0] ?? ''
     await open({ continuity: await stateId() }, { cookie: `a=1; ${cookie}; b=2` })
     const [byCookie, byStorage, both] = app.eventsOf('SessionOpened')
@@ -309,7 +312,7 @@ describe('continuity', () => {
     expect(both?.continuity_id).toBe(byCookie?.continuity_id)
   })
 
-  test('an id of another organization, or made up, counts for nothing', async () => {
+  test('a forged id or one of another organization is ignored', async () => {
     const continuity = await stateId()
     key = app.publishable({ organizationId: 'org_00000000000000000000000009' })
     await open({ continuity }, { cookie: '__Host-sid=made-up' })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMissingProxy } from '../../../infra/http/missing-proxy.ts'
+import { createMissingProxyDetector } from '../../../infra/http/missing-proxy.ts'
 import { type CollectApp, startCollectApp } from './collect-app.ts'
 
 let app: CollectApp
@@ -20,9 +20,9 @@ async function start(options: Options = {}) {
 
 interface Sending {
   from: string
-  /** X-Forwarded-For. */
+  /** Value of X-Forwarded-For. */
   forwarded?: string
-  /** The size of the body, or a few less. */
+  /** Approximate size of the body. */
   bytes?: number
   by?: string
 }
@@ -46,15 +46,15 @@ async function send({ from, forwarded, bytes = 0, by = key }: Sending) {
   return { status, code, message, retryAfter: headers['retry-after'] }
 }
 
-/** Statuses of eight large requests. */
+/** Returns the statuses of eight large requests. */
 async function statusesOf(sending: Sending) {
   const statuses = new Set<number>()
   for (let n = 0; n < 8; n++) statuses.add((await send({ ...sending, bytes: 200_000 })).status)
   return [...statuses]
 }
 
-describe('what one source sends', () => {
-  test('is no more in an hour than its limit, and a thirtieth of it at once', async () => {
+describe('the volume of one source', () => {
+  test('is limited per hour, with a burst of a thirtieth of the limit', async () => {
     await start()
     const bytes = 100_000
     let sent = 0
@@ -66,7 +66,7 @@ describe('what one source sends', () => {
     expect(sent).toBeGreaterThan(28_000_000)
   })
 
-  test('is refused by 429 whatever the key, and that of another source is not', async () => {
+  test('gets 429 with any key, while other sources are accepted', async () => {
     await start()
     const big = { bytes: 240_000, from: '192.0.2.1' }
     for (let i = 0; i < 4; i++) expect((await send(big)).status).toBe(200)
@@ -76,24 +76,24 @@ describe('what one source sends', () => {
     expect((await send({ ...big, from: '192.0.2.2' })).status).toBe(200)
   })
 
-  test('counts with what is recorded because of it, however small it is', async () => {
+  test('includes the overhead of recording, even for small requests', async () => {
     await start()
-    let taken = 0
-    while ((await send({ from: '192.0.2.1' })).status === 200) taken++
-    expect(taken).toBeGreaterThan(200)
-    expect(taken).toBeLessThan(330)
+    let accepted = 0
+    while ((await send({ from: '192.0.2.1' })).status === 200) accepted++
+    expect(accepted).toBeGreaterThan(200)
+    expect(accepted).toBeLessThan(330)
   })
 })
 
-describe('what is sent with the keys of one organization', () => {
+describe('the volume of one organization', () => {
   const big = (i: number) => ({ bytes: 240_000, from: `192.0.2.${i}` })
 
-  test('has no limit by default', async () => {
+  test('is unlimited by default', async () => {
     await start()
     for (let i = 0; i < 20; i++) expect((await send(big(i))).status).toBe(200)
   })
 
-  test('has the limit that an operator sets, from however many sources it comes', async () => {
+  test('is limited by the setting of the operator, across all sources', async () => {
     await start({ sourceMbPerHour: 900, organizationMbPerHour: 30 })
     for (let i = 0; i < 4; i++) expect((await send(big(i))).status).toBe(200)
     expect((await send(big(5))).status).toBe(429)
@@ -101,7 +101,7 @@ describe('what is sent with the keys of one organization', () => {
   })
 })
 
-describe('a proxy that TRUSTED_PROXIES lacks', () => {
+describe('a proxy missing from TRUSTED_PROXIES', () => {
   const reason = (what: string) =>
     `Add ${what} to TRUSTED_PROXIES: all clients behind it share one limit.`
   const person = (n: number) => `198.51.100.${n % 250}`
@@ -110,12 +110,12 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     const lines: Record<string, unknown>[] = []
     const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
     const clock = { ms: 0 }
-    const missingProxy = createMissingProxy({ logger, clock: () => clock.ms })
+    const missingProxy = createMissingProxyDetector({ logger, clock: () => clock.ms })
     await start({ missingProxy, edge: { trustedProxies } })
     return { lines, clock, warning: () => missingProxy.warning() }
   }
 
-  test('is named in the log once an hour, to operators and in the refusal', async () => {
+  test('is logged once an hour, and named in warnings and in the 429', async () => {
     const { lines, clock, warning } = await startWatched()
     const through = (n: number) => send({ from: '10.0.0.5', forwarded: person(n) })
     for (let n = 0; n < 19; n++) await through(n)
@@ -144,14 +144,14 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     ['172.17.0.1', '172.17.0.1', false],
     ['fd00:0:0:1::5', 'fd00:0:0:1::5', false],
     ['203.0.113.7', 'the public address of your reverse proxy', true],
-  ])('at %s is named %s', async (from, name, forwards) => {
+  ])('at %s is reported as %s', async (from, name, forwards) => {
     const { lines, warning } = await startWatched()
     for (let n = 0; n < 20; n++) await send({ from, ...(forwards && { forwarded: person(n) }) })
     expect(warning()).toBe(reason(name))
     if (name !== from) expect(JSON.stringify(lines)).not.toContain(from)
   })
 
-  test('is none where the proxy is trusted, clients come by themselves, or one of many forges headers', async () => {
+  test('is not reported if the proxy is trusted, clients connect directly, or one of many forges headers', async () => {
     const trusted = await startWatched(['10.0.0.0/8'])
     for (let n = 0; n < 60; n++) await send({ from: '10.0.0.5', forwarded: person(n) })
     const direct = await startWatched()
@@ -164,7 +164,7 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     expect([...trusted.lines, ...direct.lines]).toEqual([])
   })
 
-  test('is forgotten once the setting of another process, or the proxy, has changed', async () => {
+  test('is forgotten after the setting of another process, or the proxy, changed', async () => {
     const { warning } = await startWatched()
     for (let n = 0; n < 20; n++) await send({ from: '10.0.0.5', forwarded: person(n) })
     expect(warning()).toBe(reason('10.0.0.5'))
@@ -173,7 +173,7 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
   })
 })
 
-test('a simulation on the machine of tidegate dev is exempt, and nothing that comes through a proxy', async () => {
+test('a local simulation under tidegate dev is exempt, but not requests through a proxy', async () => {
   await start({ exemptsLoopback: true })
   expect(await statusesOf({ from: '127.0.0.1' })).toEqual([200])
   expect(await statusesOf({ from: '127.0.0.1', forwarded: '192.0.2.1' })).toEqual([200, 429])

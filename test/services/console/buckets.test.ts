@@ -30,8 +30,8 @@ const bucketsIn = (span: TimeSpan, groups: CountedGroup[] = []) =>
 const hours = { name: 'hour', length: hour } as const
 const afternoon = timeSpan('2026-11-27T12:20:00Z', '2026-11-27T16:40:00Z')
 
-describe('bars', () => {
-  test('are all of the time, with zeros where there are no sessions', () => {
+describe('buckets', () => {
+  test('cover the entire period, with zeros for intervals without sessions', () => {
     const at = '2026-11-27T13:00:00Z'
     const groups = [group(at, 'bot', 3), group(at, 'human', 2)]
     const buckets = bucketsOf({ groups }, afternoon, hours)
@@ -39,41 +39,41 @@ describe('bars', () => {
     expect(buckets[1]?.sessions).toEqual({ human: 2, inconclusive: 0, bot: 3 })
   })
 
-  test('are cut where the time begins and ends', () => {
+  test('are cut at the start and end of the period', () => {
     const buckets = bucketsOf({ groups: [] }, afternoon, hours)
     const [first, last] = [Date.parse('2026-11-27T12:00:00Z'), Date.parse('2026-11-27T16:00:00Z')]
     expect(buckets[0]).toMatchObject({ at: first, since: afternoon.since })
     expect(buckets.at(-1)).toMatchObject({ at: last, until: afternoon.until })
   })
 
-  test('know what has ended by retention, and draw it under no verdict', () => {
-    const ended: CountedGroup = {
+  test('count sessions that expired by retention separately from the verdicts', () => {
+    const expired: CountedGroup = {
       start: '2026-11-27T13:00:00Z',
       kind: 'ended',
       values: {},
       sessions: 7,
     }
-    const [, second] = bucketsOf({ groups: [ended] }, afternoon, hours)
-    expect(second).toMatchObject({ ended: 7, sessions: { human: 0, inconclusive: 0, bot: 0 } })
+    const [, second] = bucketsOf({ groups: [expired] }, afternoon, hours)
+    expect(second).toMatchObject({ expired: 7, sessions: { human: 0, inconclusive: 0, bot: 0 } })
   })
 
-  test('are unfinished where they end later than what was counted', () => {
+  test('are partial if they end after the counted time', () => {
     const buckets = bucketsOf({ groups: [] }, afternoon, hours)
-    const unfinished = (until: number) =>
+    const partial = (until: number) =>
       buckets.filter((bucket) => isPartialBucket(bucket, hours, until))
-    expect(unfinished(afternoon.until)).toEqual(buckets.slice(-1))
-    expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([])
+    expect(partial(afternoon.until)).toEqual(buckets.slice(-1))
+    expect(partial(Date.parse('2026-11-27T17:00:00Z'))).toEqual([])
   })
 })
 
-describe('labels', () => {
+describe('axis labels', () => {
   const inZone = (timeZone: string, span: TimeSpan, max: number) => {
     const interval = intervalOf(span)
     const { tick } = bucketTimeFormats(interval, timeZone)
     return ticksOf(bucketsIn(span), interval, { max, timeZone }).map(tick)
   }
 
-  test('of days are the UTC days that are counted, wherever one is', () => {
+  test('of days are UTC days in every time zone', () => {
     const span = timeSpan('2026-11-01T00:00:00Z', '2026-11-15T00:00:00Z')
     const labels = ['1 Nov', '3 Nov', '5 Nov', '7 Nov', '9 Nov', '11 Nov', '13 Nov']
     for (const zone of ['UTC', 'Asia/Kolkata', 'America/Los_Angeles', 'Pacific/Kiritimati']) {
@@ -83,7 +83,7 @@ describe('labels', () => {
     }
   })
 
-  test('of hours are where bars begin, also in a zone with half an hour', () => {
+  test('of hours are bucket starts, even in a time zone with a half-hour offset', () => {
     const span = timeSpan('2026-11-26T12:00:00Z', '2026-11-27T12:00:00Z')
     expect(inZone('Asia/Kolkata', span, 4)).toEqual(['18:30', '27 Nov', '06:30', '12:30'])
     expect(inZone('UTC', span, 4)).toEqual(['12:00', '18:00', '27 Nov', '06:00'])
@@ -93,7 +93,7 @@ describe('labels', () => {
     )
   })
 
-  test('of hours keep to the clock when it changes', () => {
+  test('of hours stay round when daylight saving time begins or ends', () => {
     const back = timeSpan('2026-10-24T22:00:00Z', '2026-10-25T10:00:00Z')
     expect(inZone('Europe/Berlin', back, 6)).toEqual(['25 Oct', '03:00', '06:00', '09:00'])
     const { range } = bucketTimeFormats({ name: 'hour', length: hour }, 'Europe/Berlin')
@@ -106,7 +106,7 @@ describe('labels', () => {
     expect(inZone('Europe/Berlin', forward, 4)).toEqual(['29 Mar', '03:00', '06:00', '09:00'])
   })
 
-  test('are never more than there is room for', () => {
+  test('are never more than `max`', () => {
     for (const length of [hour, 3 * hour, day, 7 * day, 30 * day, 199 * day])
       for (const max of [1, 3, 12]) {
         const until = Date.parse('2026-11-27T12:34:00Z')

@@ -34,27 +34,27 @@ const counts = (
   ],
 })
 
-const rises = (now: SessionAggregates, before: SessionAggregates) =>
-  findRises('country', now, before)
+const rises = (current: SessionAggregates, previous: SessionAggregates) =>
+  findRises('country', current, previous)
 
-describe('unusual is', () => {
-  test('what has at least 50 sessions and three times those before', () => {
+describe('rises', () => {
+  test('are values with at least 50 sessions, and three times as many as before', () => {
     const now = counts({ DE: 300, FR: 299, NL: 150, IT: 50, ES: 49 })
     const before = counts({ DE: 100, FR: 100, NL: 51 })
     expect(rises(now, before)).toEqual([
-      { value: 'DE', sessions: 300, before: 100 },
-      { value: 'IT', sessions: 50, before: 0 },
+      { value: 'DE', sessions: 300, previousSessions: 100 },
+      { value: 'IT', sessions: 50, previousSessions: 0 },
     ])
   })
 
-  test('what the day before did not count by itself only if it was few at most', () => {
+  test('assume the smallest separate count of the day before for values that were among "other"', () => {
     const before = counts({ FR: 900, NL: 40 }, { other: 500 })
     expect(rises(counts({ DE: 119, IT: 120 }), before)).toEqual([
-      { value: 'IT', sessions: 120, before: 40 },
+      { value: 'IT', sessions: 120, previousSessions: 40 },
     ])
   })
 
-  test('nothing where not all sessions could be read, or where there is no value', () => {
+  test('are none if the counts are incomplete, or for sessions without a value', () => {
     const now = counts({ DE: 300 })
     expect(rises(now, counts({}, { is_complete: false }))).toEqual([])
     expect(rises({ ...now, is_complete: false }, counts({}))).toEqual([])
@@ -63,18 +63,18 @@ describe('unusual is', () => {
   })
 })
 
-test('the time before begins and ends at the same time of day', () => {
+test('the previous period covers the same times of day', () => {
   expect(previousPeriod(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
   expect(previousPeriod(span(24 * hour, 48 * hour))).toEqual(span(0, 24 * hour))
   expect(previousPeriod(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
 })
 
-test('the time before is compared with the last day of a longer one', () => {
+test('the last day of a period is the entire period if it is shorter', () => {
   expect(lastDay(span(0, 72 * hour))).toEqual(span(48 * hour, 72 * hour))
   expect(lastDay(span(0, hour))).toEqual(span(0, hour))
 })
 
-test('pages are in the order of their hand-offs that never came', () => {
+test('hosts are ordered by sessions that were never handed off', () => {
   const group = (page_host: string | null, handed_off: string, sessions: number) => ({
     start: null,
     kind: 'value' as const,

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { scopes } from '../../../infra/access/principal.ts'
 import {
   type ConsoleSession,
-  expiresAt,
   isSessionOver,
   type Rights,
   requestedEnvironment,
   roles,
   scopesOf,
+  sessionExpiry,
 } from '../../../services/console/decide.ts'
 
 const hour = 60 * 60 * 1000
@@ -31,30 +31,30 @@ const key: Rights = {
   graceExpiresAt: null,
 }
 
-describe('a session goes on', () => {
+describe('a console session', () => {
   const twelve = 12 * hour
   const week = 7 * 24 * hour
   const busy = { lastUsedAt: start + week - 1 }
-  test.each<[string, Partial<ConsoleSession>, now: number, over: boolean]>([
-    ['at once', {}, start, false],
-    ['while it was used within twelve hours', {}, start + twelve - 1, false],
-    ['not when it was idle for twelve hours', {}, start + twelve, true],
-    ['for seven days', busy, start + week - 1, false],
-    ['no longer, however busy it was', busy, start + week, true],
-    ['not when it was ended', { endedAt: start }, start, true],
-    ['not when its organization is suspended', inOrganization('suspended'), start, true],
-    ['not when its organization is deleted', inOrganization('deleted'), start, true],
-    ['with its key', { rights: key }, start, false],
-    ['not when its key is revoked', { rights: { ...key, status: 'revoked' } }, start, true],
-    ['while its key rotates', { rights: rotating(start + 1) }, start, false],
-    ['not when the grace of its key is over', { rights: rotating(start) }, start, true],
-  ])('%s', (_, changes, now, over) => {
-    expect(isSessionOver({ ...session, ...changes }, now)).toBe(over)
+  test.each<[string, Partial<ConsoleSession>, now: number, isOver: boolean]>([
+    ['is valid at first', {}, start, false],
+    ['is valid if it was used within twelve hours', {}, start + twelve - 1, false],
+    ['expires after twelve idle hours', {}, start + twelve, true],
+    ['is valid for almost seven days', busy, start + week - 1, false],
+    ['expires after seven days, even if it is in use', busy, start + week, true],
+    ['is over once revoked', { endedAt: start }, start, true],
+    ['is over once its organization is suspended', inOrganization('suspended'), start, true],
+    ['is over once its organization is deleted', inOrganization('deleted'), start, true],
+    ['is valid with an active key', { rights: key }, start, false],
+    ['is over once its key is revoked', { rights: { ...key, status: 'revoked' } }, start, true],
+    ['is valid in the grace period of its key', { rights: rotating(start + 1) }, start, false],
+    ['is over after the grace period of its key', { rights: rotating(start) }, start, true],
+  ])('%s', (_, changes, now, isOver) => {
+    expect(isSessionOver({ ...session, ...changes }, now)).toBe(isOver)
   })
 
-  test('until the earlier of both', () => {
-    expect(expiresAt(session)).toBe(start + twelve)
-    expect(expiresAt({ ...session, ...busy })).toBe(start + week)
+  test('expires at the earlier of idle timeout and maximum age', () => {
+    expect(sessionExpiry(session)).toBe(start + twelve)
+    expect(sessionExpiry({ ...session, ...busy })).toBe(start + week)
   })
 })
 
@@ -66,8 +66,8 @@ function rotating(graceExpiresAt: number): Rights {
   return { ...key, status: 'rotating', graceExpiresAt }
 }
 
-describe('rights', () => {
-  test('are those of the role, or of the key as it is now', () => {
+describe('permissions', () => {
+  test('are those of the role, or the current ones of the key', () => {
     expect(scopesOf(session)).toEqual(roles.viewer)
     expect(scopesOf({ rights: key })).toEqual(['webhooks:read'])
     const none = { ...key, scopes: [] }
@@ -78,35 +78,35 @@ describe('rights', () => {
     ])
   })
 
-  test('an analyst has those of a viewer and more, and an admin all', () => {
+  test('of an analyst include those of a viewer, and an admin has all', () => {
     expect(roles.analyst).toEqual(expect.arrayContaining([...roles.viewer]))
     expect(roles.analyst.length).toBeGreaterThan(roles.viewer.length)
     expect(roles.admin).toEqual(['*'])
   })
 
-  test('a viewer has no scope but of reading, and the export of a person is none of them', () => {
+  test('of a viewer are all scopes that end in :read or :list, and no others', () => {
     expect(roles.viewer.filter((scope) => !/:(read|list)$/.test(scope))).toEqual([])
     const reading = scopes.filter((scope) => /:(read|list)$/.test(scope))
     expect(roles.viewer.toSorted()).toEqual(reading.toSorted())
   })
 })
 
-describe('the environment', () => {
+describe('the requested environment', () => {
   const both: ConsoleSession = { ...session, environments: ['live', 'test'] }
 
-  test('is the one that is named', () => {
+  test('is the one in the header', () => {
     expect(requestedEnvironment(both, 'live')).toBe('live')
     expect(requestedEnvironment(both, 'test')).toBe('test')
   })
 
-  test('is refused where the session was not given it', () => {
+  test('throws if the session has no access to it', () => {
     expect(() => requestedEnvironment(session, 'live')).toThrow(/no access to the environment live/)
   })
 
   test.each([undefined, '', 'Live', 'production', ['live', 'test'], 'live, test'])(
-    'has to be named: %s',
-    (named) => {
-      expect(() => requestedEnvironment(both, named)).toThrow(/Tidegate-Environment/)
+    'throws if the header is %s',
+    (header) => {
+      expect(() => requestedEnvironment(both, header)).toThrow(/Tidegate-Environment/)
     },
   )
 })

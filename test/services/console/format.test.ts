@@ -7,6 +7,6 @@ test.each([
   ['day', 2, '2 days'],
   ['delivery', 1, '1 delivery'],
   ['delivery', 8412, '8\u2009412 deliveries'],
-])('%s of %d is %s', (thing, count, text) => {
+])('pluralizes %s, %d as %s', (thing, count, text) => {
   expect(pluralize(thing, count)).toBe(text)
 })

@@ -35,7 +35,7 @@ const engines: Engines = {
 
 const idOf = (kind: string, n: number) => `${kind}_${String(n).padStart(26, '0')}`
 
-/** Recorded answers of the API, with times and ids in place of their masks. */
+/** Recorded API responses, with times and ids in place of placeholders. */
 const recorded: { name: string; json: { data: unknown } }[] = JSON.parse(
   readFileSync(path.join(root, 'test/fixtures/recorded/answers.json'), 'utf8')
     .replace(/<time[^>]*>/g, '2026-11-27T08:00:00.000Z')
@@ -43,11 +43,12 @@ const recorded: { name: string; json: { data: unknown } }[] = JSON.parse(
     .replace(/"<counts>"/g, 'null')
     .replace(/<(\w+) (\d+)>/g, (_, kind, n) => idOf(kind, n)),
 )
-const recordedAs = (name: string) => recorded.find((one) => one.name === name)?.json ?? { data: [] }
+const recordedAs = (name: string) =>
+  recorded.find((entry) => entry.name === name)?.json ?? { data: [] }
 
 const [sessionId, visitorId] = [idOf('sid', 10), idOf('vid', 6)]
 
-/** The name of the recorded answer for paths that begin so. */
+/** Names of the recorded responses, by beginning of the path. */
 const names: [start: string, name: string][] = [
   ['/v1/sessions/aggregates', 'count sessions: by verdict'],
   ['/v1/sessions/', 'session: of a bot, with the steps of its score'],
@@ -61,13 +62,13 @@ const names: [start: string, name: string][] = [
   ['/v1/scoring/model', 'getScoringModel with a narrow key'],
 ]
 
-interface Answer {
+interface StubResponse {
   status?: number
   json?: object | undefined
 }
-type Api = (asked: string, route: Route) => Answer | Promise<Answer>
+type Api = (apiPath: string, route: Route) => StubResponse | Promise<StubResponse>
 
-/** Sessions of one value of the fields, as the overview asks for them. */
+/** Aggregates with one group, as the overview requests them. */
 const counted = (fields: string) => ({
   ...Object(recordedAs('count sessions: by verdict').data),
   groups: [
@@ -75,32 +76,32 @@ const counted = (fields: string) => ({
       start: null,
       kind: 'value',
       values: Object.fromEntries(
-        fields.split(',').map((one) => [one, one === 'handed_off' ? 'false' : `a_${one}`]),
+        fields.split(',').map((name) => [name, name === 'handed_off' ? 'false' : `a_${name}`]),
       ),
       sessions: 4,
     },
   ],
 })
 
-const full: Api = (asked) => {
-  if (asked === '/engines') return { json: { data: engines } }
-  const by = new URLSearchParams(asked.split('?')[1]).get('group_by')
+const full: Api = (apiPath) => {
+  if (apiPath === '/engines') return { json: { data: engines } }
+  const by = new URLSearchParams(apiPath.split('?')[1]).get('group_by')
   if (by && by !== 'verdict') return { json: { data: counted(by) } }
-  const [, name = ''] = names.find(([start]) => asked.startsWith(start)) ?? []
+  const [, name = ''] = names.find(([start]) => apiPath.startsWith(start)) ?? []
   return { json: recordedAs(name) }
 }
 
-const empty: Api = async (asked, route) => {
-  const { json } = await full(asked, route)
+const empty: Api = async (apiPath, route) => {
+  const { json } = await full(apiPath, route)
   const none = { data: { is_complete: true, sessions: 0, visitors: 0, groups: [] } }
-  if (asked.includes('/aggregates')) return { json: none }
+  if (apiPath.includes('/aggregates')) return { json: none }
   const isList = json && 'data' in json && Array.isArray(json.data)
   return {
     json: isList ? { data: [], pagination: { limit: 50, has_more: false }, meta: {} } : json,
   }
 }
 
-const refused = (status: number, error: object = {}) => ({
+const failed = (status: number, error: object = {}) => ({
   status,
   json: { error: { code: 'x', message: 'The server says why.', ...error } },
 })
@@ -123,12 +124,12 @@ beforeAll(async () => {
   page = await context.newPage()
   page.on('pageerror', (error) => uncaught.push(error))
   await page.route('**/console/api/**', async (route) => {
-    const asked = route.request().url().split('/console/api')[1] ?? ''
-    const session = person ? { json: { data: person } } : refused(401)
-    const answer = await (asked === '/session' ? session : api(asked, route))
+    const apiPath = route.request().url().split('/console/api')[1] ?? ''
+    const session = person ? { json: { data: person } } : failed(401)
+    const response = await (apiPath === '/session' ? session : api(apiPath, route))
     const headers = { 'x-request-id': 'req_7' }
-    // The page may have been left meanwhile.
-    await route.fulfill({ headers, ...answer }).catch(() => {})
+    // The page may have been closed meanwhile.
+    await route.fulfill({ headers, ...response }).catch(() => {})
   })
 })
 beforeEach(() => {
@@ -146,18 +147,18 @@ const open = (at: string) => page.goto(`${baseUrl}/console/${at}`)
 const alerts = () => page.getByRole('alert')
 const waiting = () => page.locator('.waiting')
 
-/** Waits until the page says all of it. */
-const says = async (...texts: string[]) => {
+/** Waits until the page shows all texts. */
+const expectTexts = async (...texts: string[]) => {
   const shown = async () => (await page.locator('body').innerText()).replace(/\s+/g, ' ')
   for (const text of texts) await expect.poll(shown, { timeout: 10_000 }).toContain(text)
 }
 
 interface PageCase {
   at: string
-  /** Parts that wait for an answer of their own. */
+  /** Number of parts that wait for their own response. */
   parts: number
   data: [string, ...string[]]
-  /** Shown where the API has no rows. */
+  /** Texts if the API returns no rows. */
   empty?: string[]
 }
 
@@ -249,134 +250,136 @@ const cases: PageCase[] = [
 ]
 
 describe.each(cases)('$at', ({ at, parts, data, empty: nothing }) => {
-  test('loads, and then shows what there is', async () => {
+  test('shows that it is loading, and then the data', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    api = async (asked, route) => {
+    api = async (apiPath, route) => {
       await released
-      return full(asked, route)
+      return full(apiPath, route)
     }
     await open(at)
     await expect.poll(() => waiting().count()).toBe(parts)
     release()
-    await says(...data)
+    await expectTexts(...data)
     expect([await waiting().count(), await alerts().count()]).toEqual([0, 0])
   })
 
-  test('says that the server failed, with the request, and tries again', async () => {
-    api = () => refused(500)
+  test('shows a server error with the request id, and a retry succeeds', async () => {
+    api = () => failed(500)
     await open(at)
     await expect.poll(() => alerts().count()).toBe(parts)
-    await says('This could not be loaded.', 'The server says why.', 'Request req_7')
+    await expectTexts('This could not be loaded.', 'The server says why.', 'Request req_7')
     api = full
-    // A part may have parts of its own, which failed too.
-    const leftAfterAnother = async () => {
+    // A part may contain parts that failed too.
+    const errorsAfterRetry = async () => {
       const again = page.getByRole('button', { name: 'Try again' }).first()
       if ((await again.count()) > 0) await again.click({ timeout: 1000 }).catch(() => {})
       return alerts().count()
     }
-    await expect.poll(leftAfterAnother, { timeout: 20_000 }).toBe(0)
-    await says(data[0])
+    await expect.poll(errorsAfterRetry, { timeout: 20_000 }).toBe(0)
+    await expectTexts(data[0])
   })
 
-  test('says that the person may not see it, and offers no repetition', async () => {
-    api = () => refused(403)
+  test('shows that permission is missing, without a retry button', async () => {
+    api = () => failed(403)
     await open(at)
     await expect.poll(() => alerts().count()).toBe(parts)
-    await says('You do not have permission to view this.', 'The server says why.')
+    await expectTexts('You do not have permission to view this.', 'The server says why.')
     expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
   })
 
   if (nothing)
-    test('says so where there is nothing', async () => {
+    test('shows that there is no data', async () => {
       api = empty
       await open(at)
-      await says(...nothing)
+      await expectTexts(...nothing)
       expect(await alerts().count()).toBe(0)
     })
 })
 
-describe('whatever page it is', () => {
-  test('a server that does not answer is called so', async () => {
+describe('every page', () => {
+  test('shows that the server does not respond', async () => {
     api = async (_, route) => {
       await route.abort()
       return {}
     }
     await open('live/visitors')
-    await says('This could not be loaded.', 'The server is not responding.')
+    await expectTexts('This could not be loaded.', 'The server is not responding.')
   })
 
-  test('somebody whose session has ended has to log in', async () => {
-    api = () => refused(401)
+  test('shows the login form when the session is over', async () => {
+    api = () => failed(401)
     await open('live/visitors')
-    await says('Tidegate console', 'Or use a secret key')
+    await expectTexts('Tidegate console', 'Or use a secret key')
   })
 
-  test('what does not exist is named with a way on', async () => {
+  test('links somewhere else if it does not exist', async () => {
     await open('live/nothing')
-    await says('Page not found', 'Go to the overview')
+    await expectTexts('Page not found', 'Go to the overview')
     person = { ...ann, environments: ['test'] }
     await open('live/sessions')
-    await says('Your session has no access to the environment live', 'Go to test')
-    api = () => refused(404, { details: { merged_into: 'vid_other' } })
+    await expectTexts('Your session has no access to the environment live', 'Go to test')
+    api = () => failed(404, { details: { merged_into: 'vid_other' } })
     await open(`test/visitors/${visitorId}`)
-    await says('This visitor was merged into another', 'moved to vid_other')
+    await expectTexts('This visitor was merged into another', 'moved to vid_other')
   })
 
-  test('warnings about settings stand above it', async () => {
+  test('shows warnings about settings at the top', async () => {
     person = { ...ann, warnings: ['PUBLIC_URL is not set.'] }
     await open('live/visitors')
-    await says('PUBLIC_URL is not set.', visitorId)
+    await expectTexts('PUBLIC_URL is not set.', visitorId)
   })
 
-  test('somebody who is not signed out is told so', async () => {
+  test('shows that signing out failed', async () => {
     await open('live/visitors')
-    api = () => refused(503)
+    api = () => failed(503)
     await page.locator('summary', { hasText: 'Ann' }).click()
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
-    await says('You are still signed in. The server says why.')
+    await expectTexts('You are still signed in. The server says why.')
   })
 
   test.each([
     [`sessions?open=${idOf('sid', 13)}`, ['Open as a page', 'bot 100'], 'inconclusive 40'],
     [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today.'], 'failed after 2 attempts'],
-  ])('%s opens one row, and marks it in the list', async (at, shown, row) => {
+  ])('%s opens a row and highlights it in the list', async (at, shown, row) => {
     await open(`live/${at}`)
-    await says(...shown)
-    const chosen = await page.locator('tr[aria-selected="true"]').allInnerTexts()
-    expect(chosen.map((text) => text.replace(/\s+/g, ' '))).toEqual([expect.stringContaining(row)])
+    await expectTexts(...shown)
+    const selected = await page.locator('tr[aria-selected="true"]').allInnerTexts()
+    expect(selected.map((text) => text.replace(/\s+/g, ' '))).toEqual([
+      expect.stringContaining(row),
+    ])
   })
 
-  test('a search begins with a key, and is in the address', async () => {
+  test('focuses the search with a key, and keeps the search in the URL', async () => {
     await open('live/visitors')
-    await says(visitorId)
+    await expectTexts(visitorId)
     await page.keyboard.press('/')
     await page.keyboard.type(' ann ')
     await page.keyboard.press('Enter')
-    await says('Visitors of user ann')
+    await expectTexts('Visitors of user ann')
     expect(page.url()).toMatch(/\/live\/visitors\?user=ann$/)
   })
 
-  test('a file of rows that cannot be read says why, and can be asked for again', async () => {
+  test('shows why a CSV export failed, and allows another try', async () => {
     await open('live/sessions')
-    api = (asked, route) => (asked.includes('limit=200') ? refused(500) : full(asked, route))
+    api = (apiPath, route) => (apiPath.includes('limit=200') ? failed(500) : full(apiPath, route))
     const button = page.getByRole('button', { name: 'CSV' })
     await button.click()
-    await says('The server says why.')
+    await expectTexts('The server says why.')
     await expect.poll(() => button.isEnabled()).toBe(true)
   })
 
-  test('a file of rows ends at 10,000, and says so', async () => {
+  test('truncates a CSV export at 10,000 rows, and says so', async () => {
     await open('live/sessions')
-    api = async (asked, route) => {
-      const { json } = await full(asked, route)
-      if (!asked.includes('limit=200')) return { json }
+    api = async (apiPath, route) => {
+      const { json } = await full(apiPath, route)
+      if (!apiPath.includes('limit=200')) return { json }
       const rows = json && 'data' in json && Array.isArray(json.data) ? json.data : []
       const data = Array.from({ length: 200 }, (_, i) => rows[i % rows.length])
       return { json: { ...json, data, pagination: { next_cursor: 'c' } } }
     }
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'CSV' }).click()
-    await says('Saved only the newest')
+    await expectTexts('Saved only the newest')
     expect((await saved).suggestedFilename()).toBe('sessions-first-10000.csv')
     const lines = readFileSync(await (await saved).path(), 'utf8')
       .trimEnd()
@@ -384,16 +387,16 @@ describe('whatever page it is', () => {
     expect(lines).toHaveLength(10_001)
   })
 
-  test('a list shows nothing to choose in place of what a session lacks', async () => {
+  test('lists no filter menu for a missing value', async () => {
     await open('live/sessions?columns=agent,user')
-    await says('5 sessions', 'Agent')
+    await expectTexts('5 sessions', 'Agent')
     expect(await page.locator('button.value').allInnerTexts()).not.toContain('')
   })
 
-  test('further rows that do not come are told below those that are there', async () => {
-    api = async (asked, route) => {
-      if (asked.includes('cursor=')) return refused(500)
-      const { json } = await full(asked, route)
+  test('keeps the loaded rows when the next page fails', async () => {
+    api = async (apiPath, route) => {
+      if (apiPath.includes('cursor=')) return failed(500)
+      const { json } = await full(apiPath, route)
       return { json: { ...json, pagination: { next_cursor: 'c' }, meta: {} } }
     }
     for (const [at, shown] of [
@@ -402,7 +405,7 @@ describe('whatever page it is', () => {
     ] as const) {
       await open(at)
       await page.getByRole('button', { name: 'Load more' }).click()
-      await says('The server says why.', shown)
+      await expectTexts('The server says why.', shown)
     }
   })
 })
@@ -412,10 +415,10 @@ test.each([
   [`visitors/${visitorId}`, 'Profile', ['Split off', 'Merge', 'Export as JSON', 'Erase']],
   ['webhooks', 'Refuses', ['Send test event', 'Add endpoint', 'Actions']],
   ['settings', '3 of 50 visitors', ['Teach']],
-])('a viewer sees %s without what it may not do', async (at, shown, actions) => {
+])('a viewer sees %s without the actions that need other scopes', async (at, shown, actions) => {
   person = { ...ann, role: 'viewer', scopes: ['sessions:read'] }
   await open(`live/${at}`)
-  await says(shown)
+  await expectTexts(shown)
   const text = await page.locator('main').innerText()
   expect(actions.filter((action) => text.includes(action))).toEqual([])
 })
@@ -426,47 +429,47 @@ test.each([
   [`visitors/${visitorId}`, 'Export as JSON'],
   ['webhooks', 'Send test event'],
   ['settings', /^Teach Blink/],
-])('a refused change says why, %s: %s', async (at, name) => {
+])('a failed action shows the reason, %s: %s', async (at, name) => {
   await open(`live/${at}`)
   const button = page.getByRole('button', { name }).first()
   await button.waitFor()
-  api = (asked, route) =>
-    route.request().method() === 'GET' && !/export|questions/.test(asked)
-      ? full(asked, route)
-      : refused(409)
+  api = (apiPath, route) =>
+    route.request().method() === 'GET' && !/export|questions/.test(apiPath)
+      ? full(apiPath, route)
+      : failed(409)
   await button.click()
   await expect.poll(() => alerts().allInnerTexts()).toEqual(['The server says why.'])
 })
 
-test('the login page says why a key is refused, and lets another one in', async () => {
+test('the login page shows why a key failed, and accepts another', async () => {
   person = null
-  api = () => refused(401)
+  api = () => failed(401)
   await open('')
   await page.getByLabel(/secret key/).fill('sk_live_wrong')
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await says('The server says why.')
+  await expectTexts('The server says why.')
   expect(await page.getByLabel(/secret key/).inputValue()).toBe('')
-  api = (asked, route) => {
-    if (asked === '/login') person = ann
-    return full(asked, route)
+  api = (apiPath, route) => {
+    if (apiPath === '/login') person = ann
+    return full(apiPath, route)
   }
   await page.getByLabel(/secret key/).fill('sk_live_right')
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await says('Overview', 'Ann')
+  await expectTexts('Overview', 'Ann')
 })
 
-test('the login page says why a link is refused, and the code leaves the address', async () => {
+test('the login page shows why a link failed, and removes the code from the URL', async () => {
   person = null
-  api = () => refused(401)
+  api = () => failed(401)
   await open('#code=conlog_used')
-  await says('The server says why.', 'It works once, for five minutes.')
+  await expectTexts('The server says why.', 'It works once, for five minutes.')
   expect(page.url()).not.toContain('conlog')
 })
 
-test('a session without visitor, network or points says so', async () => {
-  api = async (asked, route) => {
-    const { json } = await full(asked, route)
-    if (!json || !('data' in json) || !asked.startsWith('/v1/sessions/sid')) return { json }
+test('a session without visitor or score steps says so', async () => {
+  api = async (apiPath, route) => {
+    const { json } = await full(apiPath, route)
+    if (!json || !('data' in json) || !apiPath.startsWith('/v1/sessions/sid')) return { json }
     const session = Object(json.data)
     const score = { ...session.score, steps: null }
     return {
@@ -474,20 +477,20 @@ test('a session without visitor, network or points says so', async () => {
     }
   }
   await open(`live/sessions/${sessionId}`)
-  await says('no visitor, user ann', 'No visitor', 'is not stored here')
+  await expectTexts('no visitor, user ann', 'No visitor', 'is not stored here')
 })
 
-test('the users of a visitor are named where there are some', async () => {
+test('a visitor has a list of users if there are any', async () => {
   const users = 'Users'
   await open(`live/visitors/${visitorId}`)
-  await says('Profile', 'Sessions, newest first')
+  await expectTexts('Profile', 'Sessions, newest first')
   expect(await page.locator('main').innerText()).not.toContain(users)
-  api = async (asked, route) => {
-    const { json } = await full(asked, route)
+  api = async (apiPath, route) => {
+    const { json } = await full(apiPath, route)
     const rows = json && 'data' in json && Array.isArray(json.data) ? json.data : []
     const data = rows.map((row) => ({ ...row, client_user_id: 'ann' }))
-    return { json: asked.startsWith('/v1/sessions?') ? { ...json, data } : json }
+    return { json: apiPath.startsWith('/v1/sessions?') ? { ...json, data } : json }
   }
   await open(`live/visitors/${visitorId}`)
-  await says(`${users} ann`)
+  await expectTexts(`${users} ann`)
 })

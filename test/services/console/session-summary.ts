@@ -2,7 +2,7 @@ import type { SessionSummary } from '../../../services/readback/schemas/sessions
 
 const time = '2026-11-27T08:00:00.000Z'
 
-/** A session of a list as `GET /v1/sessions` has it: no visitor, mark, facts or user but what is given. */
+/** Creates a session summary of `GET /v1/sessions`, by default without visitor, mark, facts and user. */
 export function sessionSummary({
   latest_decision,
   ...changes

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { purgeConsole, revokeOrphaned } from '../../../services/console/store.ts'
+import { purgeConsoleSessions, revokeOrphaned } from '../../../services/console/store.ts'
 import {
   changeOrganization,
   revokeApiKey,
@@ -29,7 +29,7 @@ let organizations = 0
 const world = await startWorld({ trustedProxies: ['10.0.0.1'] })
 afterAll(() => world.stop())
 beforeEach(async () => {
-  // The previous test's spending has expired.
+  // Refills the budgets that the previous test spent.
   world.now.ms += minute
   organizationId = await world.organization(`shop-${organizations++}`)
   admin = await person(world.app, world.deps, { organizationId, role: 'admin' })
@@ -43,16 +43,16 @@ const post = (path: string, { headers }: Person) =>
 const viewer = (link: { name?: string; organizationId?: string } = {}) =>
   person(world.app, world.deps, { organizationId, role: 'viewer', ...link })
 
-const over = [401, 'console.login_required']
-async function session(of: Person): Promise<[number, string | undefined]> {
-  const answer = await get('/console/api/session', of)
-  return [answer.statusCode, answer.json().error?.code]
+const noLogin = [401, 'console.login_required']
+async function statusOf(of: Person): Promise<[number, string | undefined]> {
+  const response = await get('/console/api/session', of)
+  return [response.statusCode, response.json().error?.code]
 }
-const isIn = [200, undefined]
+const loggedIn = [200, undefined]
 
-const refusedLogin = async (body: object) => {
-  const answer = await postLogin(world.app, body)
-  return [answer.statusCode, answer.json().error?.code]
+const failedLogin = async (body: object) => {
+  const response = await postLogin(world.app, body)
+  return [response.statusCode, response.json().error?.code]
 }
 
 async function setStatus(status: 'active' | 'suspended'): Promise<void> {
@@ -61,14 +61,14 @@ async function setStatus(status: 'active' | 'suspended'): Promise<void> {
   )
 }
 
-describe('the code of a link', () => {
+describe('the code of a login link', () => {
   const link = () =>
     ({ organizationId, role: 'analyst', environments: ['test'], name: 'Zoë' }) as const
 
-  test('begins a session of who it is for, with what the link gives', async () => {
-    const answer = await postLogin(world.app, { code: await loginCode(world.deps, link()) })
-    expect(answer.statusCode).toBe(200)
-    const { data } = answer.json()
+  test('creates a session with the name and permissions of the link', async () => {
+    const response = await postLogin(world.app, { code: await loginCode(world.deps, link()) })
+    expect(response.statusCode).toBe(200)
+    const { data } = response.json()
     expect(data).toMatchObject({ object: 'console_session', name: 'Zoë', role: 'analyst' })
     expect(data).toMatchObject({ environments: ['test'], organization: { id: organizationId } })
     expect(data.id).toMatch(/^csn_/)
@@ -76,13 +76,16 @@ describe('the code of a link', () => {
     expect(Date.parse(data.expires_at)).toBe(world.now.ms + 12 * hour)
   })
 
-  test('works once, also for many at the same time', async () => {
+  test('works once, even with concurrent requests', async () => {
     const code = await loginCode(world.deps, link())
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, () => postLogin(world.app, { code })),
     )
-    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(7).fill(401)])
-    expect(await refusedLogin({ code })).toEqual(over)
+    expect(responses.map(({ statusCode }) => statusCode).sort()).toEqual([
+      200,
+      ...Array(7).fill(401),
+    ])
+    expect(await failedLogin({ code })).toEqual(noLogin)
   })
 
   test('works for five minutes', async () => {
@@ -90,45 +93,46 @@ describe('the code of a link', () => {
     world.now.ms += 5 * minute - 1
     expect((await postLogin(world.app, { code: early })).statusCode).toBe(200)
     world.now.ms += 1
-    expect(await refusedLogin({ code: late })).toEqual(over)
+    expect(await failedLogin({ code: late })).toEqual(noLogin)
   })
 
-  test('says why it begins no session: it was used, has expired, or is wrong', async () => {
-    const why = async (code: string) => (await postLogin(world.app, { code })).json().error.message
+  test('fails with the reason: used, expired or invalid', async () => {
+    const errorOf = async (code: string) =>
+      (await postLogin(world.app, { code })).json().error.message
     const [used, late] = [await loginCode(world.deps, link()), await loginCode(world.deps, link())]
     expect((await postLogin(world.app, { code: used })).statusCode).toBe(200)
-    expect(await why(used)).toMatch(/already used/)
+    expect(await errorOf(used)).toMatch(/already used/)
     world.now.ms += 5 * minute
-    await purgeConsole(world.deps.pool, world.now.ms)
-    expect(await why(used)).toMatch(/already used/)
-    expect(await why(late)).toMatch(/has expired/)
+    await purgeConsoleSessions(world.deps.pool, world.now.ms)
+    expect(await errorOf(used)).toMatch(/already used/)
+    expect(await errorOf(late)).toMatch(/has expired/)
     for (const code of [generateToken('conlog', randomBytes), 'x', `${late}0`])
-      expect(await why(code)).toMatch(/not valid/)
+      expect(await errorOf(code)).toMatch(/not valid/)
     world.now.ms += day
-    await purgeConsole(world.deps.pool, world.now.ms)
-    expect(await why(used)).toMatch(/not valid/)
+    await purgeConsoleSessions(world.deps.pool, world.now.ms)
+    expect(await errorOf(used)).toMatch(/not valid/)
   })
 
-  test('is of no use once its organization is suspended', async () => {
+  test('fails once the organization is suspended', async () => {
     const code = await loginCode(world.deps, link())
     await setStatus('suspended')
-    expect(await refusedLogin({ code })).toEqual(over)
+    expect(await failedLogin({ code })).toEqual(noLogin)
   })
 
-  test('is of no use to another page', async () => {
+  test('cannot be used by a page of another origin', async () => {
     const code = await loginCode(world.deps, link())
     const others = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]
     for (const headers of others) {
-      const answer = await postLogin(world.app, { code }, headers)
-      expect([answer.statusCode, answer.json().error.code]).toEqual([403, 'console.refused'])
+      const response = await postLogin(world.app, { code }, headers)
+      expect([response.statusCode, response.json().error.code]).toEqual([403, 'console.refused'])
     }
     expect((await postLogin(world.app, { code })).statusCode).toBe(200)
   })
 
   test.each([{}, { code: 'x', secret_key: 'y' }, { code: '' }, { code: 1 }, { password: 'x' }])(
-    'is the one thing to send, or a secret key: %o',
+    'or a secret key is required, not both: %o',
     async (body) => {
-      const [status, code] = await refusedLogin(body)
+      const [status, code] = await failedLogin(body)
       expect([status, code]).toEqual([422, 'request.validation_failed'])
     },
   )
@@ -139,33 +143,33 @@ describe('a secret key', () => {
   const issue = () =>
     world.issue({ organizationId, type: 'secret', environment: 'test', scopes, name: 'Shop' })
 
-  test('begins a session with its scopes and environment', async () => {
+  test('creates a session with its scopes and environment', async () => {
     const { revealedKey } = await issue()
     const { data } = (await postLogin(world.app, { secret_key: revealedKey })).json()
     expect(data).toMatchObject({ name: 'Shop', role: null, scopes, environments: ['test'] })
   })
 
-  test('ends its session when it is revoked', async () => {
+  test('ends its sessions when it is revoked', async () => {
     const { keyId, revealedKey } = await issue()
     const somebody = await loggedInBy(world.app, { secret_key: revealedKey })
-    expect(await session(somebody)).toEqual(isIn)
+    expect(await statusOf(somebody)).toEqual(loggedIn)
     await revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
-    expect(await session(somebody)).toEqual(over)
+    expect(await statusOf(somebody)).toEqual(noLogin)
   })
 
-  test('ends its session with its grace', async () => {
+  test('ends its sessions when its grace period is over', async () => {
     const { keyId, revealedKey } = await issue()
     await rotateApiKey(world.deps, { organizationId, keyId, by: 'operator' })
     world.now.ms += 23 * hour
     const somebody = await loggedInBy(world.app, { secret_key: revealedKey })
-    expect(await session(somebody)).toEqual(isIn)
+    expect(await statusOf(somebody)).toEqual(loggedIn)
     world.now.ms += hour
-    expect(await session(somebody)).toEqual(over)
+    expect(await statusOf(somebody)).toEqual(noLogin)
   })
 
-  test('that is publishable, unknown, revoked or mistyped begins none', async () => {
+  test('fails if it is publishable, unknown, revoked or mistyped', async () => {
     const publishable = await world.issue({ organizationId, type: 'publishable' })
-    const login = (secret_key: string) => refusedLogin({ secret_key })
+    const login = (secret_key: string) => failedLogin({ secret_key })
     expect(await login(publishable.revealedKey)).toEqual([403, 'auth.secret_key_required'])
     const { keyId, revealedKey } = await issue()
     expect(await login(`${revealedKey}0`)).toEqual([401, 'auth.invalid_api_key'])
@@ -174,7 +178,7 @@ describe('a secret key', () => {
   })
 })
 
-test('a key in the Authorization header opens nothing and ends nothing', async () => {
+test('an Authorization header with a key is ignored', async () => {
   const publishable = await world.issue({ organizationId, type: 'publishable' })
   const secret = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
   for (const { revealedKey } of [publishable, secret])
@@ -184,74 +188,78 @@ test('a key in the Authorization header opens nothing and ends nothing', async (
       ['POST', 'logout-everywhere'],
     ] as const) {
       const headers = { ...here, authorization: `Bearer ${revealedKey}` }
-      const answer = await world.app.inject({ method, url: `/console/api/${url}`, headers })
-      expect([answer.statusCode, answer.json().error.code]).toEqual(over)
+      const response = await world.app.inject({ method, url: `/console/api/${url}`, headers })
+      expect([response.statusCode, response.json().error.code]).toEqual(noLogin)
     }
 })
 
-describe('a session', () => {
-  test('ends twelve hours after it was used last', async () => {
+describe('a console session', () => {
+  test('ends twelve hours after its last use', async () => {
     for (let uses = 0; uses < 2; uses++) {
       world.now.ms += 12 * hour - 1
-      expect(await session(admin)).toEqual(isIn)
+      expect(await statusOf(admin)).toEqual(loggedIn)
     }
     world.now.ms += 12 * hour
-    expect(await session(admin)).toEqual(over)
+    expect(await statusOf(admin)).toEqual(noLogin)
   })
 
-  test('ends by logging out, and the browser forgets its token', async () => {
-    const answer = await post('logout', admin)
-    expect(answer.statusCode).toBe(200)
-    expect(answer.cookies[0]).toMatchObject({ name: 'tidegate_console', value: '', maxAge: 0 })
-    expect(await session(admin)).toEqual(over)
+  test('ends by logging out, which deletes the cookie', async () => {
+    const response = await post('logout', admin)
+    expect(response.statusCode).toBe(200)
+    expect(response.cookies[0]).toMatchObject({ name: 'tidegate_console', value: '', maxAge: 0 })
+    expect(await statusOf(admin)).toEqual(noLogin)
   })
 
-  test('ends with all others of the same name, but not of others, by logging out everywhere', async () => {
+  test('ends with all sessions of the same name and organization by logging out everywhere', async () => {
     const same = await viewer()
     const other = await viewer({ name: 'Bob' })
     const others = await world.organization(`elsewhere-${organizations}`)
     const elsewhere = await viewer({ organizationId: others })
     expect((await post('logout-everywhere', admin)).statusCode).toBe(200)
-    const states = await Promise.all([admin, same, other, elsewhere].map(session))
-    expect(states).toEqual([over, over, isIn, isIn])
+    const states = await Promise.all([admin, same, other, elsewhere].map(statusOf))
+    expect(states).toEqual([noLogin, noLogin, loggedIn, loggedIn])
   })
 
-  test('of a key ends with all others of the key', async () => {
+  test('of a key ends with all sessions of that key by logging out everywhere', async () => {
     const issue = () => world.issue({ organizationId, type: 'secret', name: 'Ann', scopes: ['*'] })
     const [one, another] = [await issue(), await issue()]
     const byKey = ({ revealedKey }: typeof one) =>
       loggedInBy(world.app, { secret_key: revealedKey })
     const [mine, same, other] = [await byKey(one), await byKey(one), await byKey(another)]
     await post('logout-everywhere', mine)
-    const states = await Promise.all([mine, same, other, admin].map(session))
-    expect(states).toEqual([over, over, isIn, isIn])
+    const states = await Promise.all([mine, same, other, admin].map(statusOf))
+    expect(states).toEqual([noLogin, noLogin, loggedIn, loggedIn])
   })
 
-  test('ends where the browser logs in anew', async () => {
+  test('ends when the same browser logs in again', async () => {
     const code = await loginCode(world.deps, { organizationId, role: 'viewer' })
     await postLogin(world.app, { code }, { cookie: admin.headers.cookie })
-    expect(await session(admin)).toEqual(over)
+    expect(await statusOf(admin)).toEqual(noLogin)
   })
 
-  test('is ended for good by a suspension of its organization, also where nothing was asked meanwhile', async () => {
+  test('ends for good when its organization is suspended, even if it was not used meanwhile', async () => {
     const other = await viewer()
     await setStatus('suspended')
-    expect(await session(admin)).toEqual(over)
+    expect(await statusOf(admin)).toEqual(noLogin)
     await revokeOrphaned(world.deps.pool, world.now.ms)
     await setStatus('active')
-    expect(await Promise.all([admin, other].map(session))).toEqual([over, over])
+    expect(await Promise.all([admin, other].map(statusOf))).toEqual([noLogin, noLogin])
   })
 
-  test('is not logged out by another page', async () => {
+  test('cannot be logged out by a page of another origin', async () => {
     for (const change of [{ origin: 'https://evil.example' }, { 'x-csrf-token': '' }]) {
       const headers = { ...admin.headers, ...change }
-      const answer = await world.app.inject({ method: 'POST', url: '/console/api/logout', headers })
-      expect(answer.statusCode).toBe(403)
+      const response = await world.app.inject({
+        method: 'POST',
+        url: '/console/api/logout',
+        headers,
+      })
+      expect(response.statusCode).toBe(403)
     }
-    expect(await session(admin)).toEqual(isIn)
+    expect(await statusOf(admin)).toEqual(loggedIn)
   })
 
-  test('has units of its own, and takes none of a key', async () => {
+  test('has its own rate limit, separate from that of a key', async () => {
     const { revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
     const live = { 'tidegate-environment': 'live' }
     const spend = () => get('/console/api/v1/sessions', admin, live)
@@ -267,7 +275,7 @@ describe('a session', () => {
     expect((await get('/console/api/v1/sessions', other, live)).statusCode).toBe(200)
   })
 
-  test('is the actor of its changes, and its name is on no log', async () => {
+  test('is the actor of its mutations, and the event log never contains its name', async () => {
     const name = 'Prudence Unlikely'
     const somebody = await person(world.app, world.deps, { organizationId, role: 'admin', name })
     const live = { 'tidegate-environment': 'live' }
@@ -285,7 +293,7 @@ describe('a session', () => {
     expect(rows).toEqual([{ named: 0 }])
   })
 
-  test('is deleted with its name and its units after 30 days', async () => {
+  test('is deleted with its rate limit after 30 days', async () => {
     const { pool } = world.deps
     const count = 'select count(*)::int as n from tidegate.console_sessions where id = $1'
     const stored = async () => (await pool.query(count, [admin.id])).rows[0].n
@@ -293,10 +301,10 @@ describe('a session', () => {
     await pool.query('insert into tidegate.rate_limits values ($1, 0, 0, 0)', [bucket])
     await loginCode(world.deps, { organizationId, role: 'viewer' })
     world.now.ms += 30 * day - 1
-    await purgeConsole(pool, world.now.ms)
+    await purgeConsoleSessions(pool, world.now.ms)
     expect(await stored()).toBe(1)
     world.now.ms += 1
-    expect(await purgeConsole(pool, world.now.ms)).toBeGreaterThan(0)
+    expect(await purgeConsoleSessions(pool, world.now.ms)).toBeGreaterThan(0)
     expect(await stored()).toBe(0)
     const left = `select (select count(*) from tidegate.rate_limits where bucket like 'csn%')::int as buckets,
       (select count(*) from tidegate.console_codes)::int as codes`
@@ -310,16 +318,16 @@ describe('the cookie', () => {
     code: await loginCode(world.deps, { organizationId, role: 'viewer' }),
   })
 
-  test('is of this host alone, and of HTTPS, behind a proxy that is trusted', async () => {
+  test('is Secure and bound to the host behind a trusted TLS proxy', async () => {
     const proxied = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example' }
-    const answer = await world.app.inject({
+    const response = await world.app.inject({
       method: 'POST',
       url: '/console/api/login',
       remoteAddress: '10.0.0.1',
       headers: { ...proxied, origin: 'https://console.example' },
       body: await body(),
     })
-    expect(answer.cookies).toEqual([
+    expect(response.cookies).toEqual([
       {
         name: '__Host-tidegate_console',
         value: expect.stringMatching(/^contok_/),
@@ -327,33 +335,33 @@ describe('the cookie', () => {
         ...attributes,
       },
     ])
-    expect(answer.headers['cache-control']).toBe('no-store')
+    expect(response.headers['cache-control']).toBe('no-store')
   })
 
-  test('is so at PUBLIC_URL behind one that is not', async () => {
+  test('is the same at an https PUBLIC_URL behind an untrusted proxy', async () => {
     const headers = { host: 'tidegate.example', origin: 'https://tidegate.example' }
-    const answer = await postLogin(world.app, await body(), headers)
-    expect(answer.cookies).toMatchObject([{ name: '__Host-tidegate_console', secure: true }])
+    const response = await postLogin(world.app, await body(), headers)
+    expect(response.cookies).toMatchObject([{ name: '__Host-tidegate_console', secure: true }])
   })
 
-  test('has another name over plain HTTP on loopback', async () => {
-    const answer = await postLogin(world.app, await body())
-    expect(answer.cookies).toEqual([
+  test('has another name over plain HTTP on localhost', async () => {
+    const response = await postLogin(world.app, await body())
+    expect(response.cookies).toEqual([
       { name: 'tidegate_console', value: expect.stringMatching(/^contok_/), ...attributes },
     ])
   })
 
-  test('is not given over plain HTTP elsewhere, whatever a stranger forwards', async () => {
+  test('is not set over plain HTTP elsewhere, even with a forged X-Forwarded-Proto', async () => {
     const host = { host: 'console.example', origin: 'http://console.example' }
     for (const headers of [host, { ...host, 'x-forwarded-proto': 'https' }]) {
-      const answer = await postLogin(world.app, await body(), headers)
-      expect([answer.statusCode, answer.json().error.code]).toEqual([403, 'console.refused'])
-      expect(answer.json().error.message).toContain('PUBLIC_URL')
-      expect(answer.cookies).toEqual([])
+      const response = await postLogin(world.app, await body(), headers)
+      expect([response.statusCode, response.json().error.code]).toEqual([403, 'console.refused'])
+      expect(response.json().error.message).toContain('PUBLIC_URL')
+      expect(response.cookies).toEqual([])
     }
   })
 
-  test('is stored hashed, and so is a code', async () => {
+  test('and login codes are stored hashed', async () => {
     const code = await loginCode(world.deps, { organizationId, role: 'viewer' })
     const { rows } = await world.deps.pool.query(
       'select s::text as row from tidegate.console_sessions s union all select c::text from tidegate.console_codes c',
@@ -364,77 +372,77 @@ describe('the cookie', () => {
   })
 })
 
-describe('a flood from the address of somebody who is logged in', () => {
+describe('a flood of requests from the same address as a logged-in person', () => {
   const as = (token: string): Person => ({
     ...admin,
     headers: { ...admin.headers, cookie: `tidegate_console=${token}` },
   })
   const limited = [429, 'rate_limit.exceeded']
 
-  /** Sends requests at the same time, one of `admin` among them; resolves to their answers and how many were looked up. */
+  /** Sends concurrent requests, and one of `admin`. Returns their statuses and the number of session lookups. */
   async function flood(people: Person[]) {
     const query = vi.spyOn(world.deps.pool, 'query')
-    const sent = people.map(session)
-    expect(await session(admin)).toEqual(isIn)
-    const answers = await Promise.all(sent)
+    const sent = people.map(statusOf)
+    expect(await statusOf(admin)).toEqual(loggedIn)
+    const statuses = await Promise.all(sent)
     const lookups = query.mock.calls.filter(
-      ([asked]) => Object(asked).name === 'console-session',
+      ([statement]) => Object(statement).name === 'console-session',
     ).length
     query.mockRestore()
-    return { answers, lookups }
+    return { statuses, lookups }
   }
 
-  test('with tokens that do not exist costs a few look-ups, and locks nobody out', async () => {
+  test('with unknown tokens causes few lookups, and does not lock out that person', async () => {
     const forged = Array.from({ length: 200 }, () => as(generateToken('contok', randomBytes)))
-    const { answers, lookups } = await flood(forged)
-    expect(answers).toEqual([...Array(50).fill(over), ...Array(150).fill(limited)])
+    const { statuses, lookups } = await flood(forged)
+    expect(statuses).toEqual([...Array(50).fill(noLogin), ...Array(150).fill(limited)])
     expect(lookups).toBeLessThanOrEqual(51)
   })
 
-  test('with the token of a session that has ended spends nothing but its own', async () => {
+  test('with the token of an ended session spends only the budget of that token', async () => {
     const left = await viewer()
     await post('logout', left)
-    const { answers, lookups } = await flood(Array(200).fill(left))
-    expect(answers).toEqual([...Array(50).fill(over), ...Array(150).fill(limited)])
+    const { statuses, lookups } = await flood(Array(200).fill(left))
+    expect(statuses).toEqual([...Array(50).fill(noLogin), ...Array(150).fill(limited)])
     expect(lookups).toBeLessThanOrEqual(51)
     world.now.ms += 1000
-    expect(await session(as(generateToken('contok', randomBytes)))).toEqual(over)
+    expect(await statusOf(as(generateToken('contok', randomBytes)))).toEqual(noLogin)
   })
 
-  test('says when to try again', async () => {
+  test('gets a Retry-After header', async () => {
     const forged = Array.from({ length: 51 }, () => as(generateToken('contok', randomBytes)))
-    const answers = await Promise.all(forged.map((one) => get('/console/api/session', one)))
-    expect(answers.at(-1)).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
+    const responses = await Promise.all(forged.map((p) => get('/console/api/session', p)))
+    expect(responses.at(-1)).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
     world.now.ms += 1000
-    expect(await session(forged[0] ?? admin)).toEqual(over)
+    expect(await statusOf(forged[0] ?? admin)).toEqual(noLogin)
   })
 
-  test('spares a session that another process began, once it ends', async () => {
+  test('does not affect a session that was created in another process', async () => {
     const token = generateToken('contok', randomBytes)
     await world.deps.pool.query(
       'update tidegate.console_sessions set token_hash = $2 where id = $1',
       [admin.id, tokenHashes(world.deps.keyring, token)[0]],
     )
-    expect(await Promise.all(Array.from({ length: 40 }, () => session(as(token))))).toEqual(
-      Array(40).fill(isIn),
+    expect(await Promise.all(Array.from({ length: 40 }, () => statusOf(as(token))))).toEqual(
+      Array(40).fill(loggedIn),
     )
-    for (let i = 0; i < 60; i++) expect(await session(as(token))).toEqual(isIn)
+    for (let i = 0; i < 60; i++) expect(await statusOf(as(token))).toEqual(loggedIn)
   })
 
-  test('of log-ins is limited for its source alone', async () => {
+  test('of sign-in attempts is limited only for that address', async () => {
     const { revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
     const code = await loginCode(world.deps, { organizationId, role: 'viewer' })
-    // `admin` logged in at this moment.
+    // The 60th attempt was that of `admin`, just before this test.
     const attempts = Array.from({ length: 59 }, () =>
-      refusedLogin({ code: generateToken('conlog', randomBytes) }),
+      failedLogin({ code: generateToken('conlog', randomBytes) }),
     )
-    expect(await Promise.all(attempts)).toEqual(Array(59).fill(over))
+    expect(await Promise.all(attempts)).toEqual(Array(59).fill(noLogin))
     for (const body of [{ code }, { secret_key: revealedKey }]) {
-      const answer = await postLogin(world.app, body)
-      expect(answer).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
-      expect(answer.json().error.message).toMatch(/^Too many sign-in attempts/)
+      const response = await postLogin(world.app, body)
+      expect(response).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
+      expect(response.json().error.message).toMatch(/^Too many sign-in attempts/)
     }
-    expect(await session(admin)).toEqual(isIn)
+    expect(await statusOf(admin)).toEqual(loggedIn)
     const there = await world.app.inject({
       method: 'POST',
       url: '/console/api/login',
@@ -450,32 +458,36 @@ describe('a flood from the address of somebody who is logged in', () => {
   })
 })
 
-describe('the page', () => {
+describe('the console page', () => {
   const views = ['/console', '/console/', '/console/live/sessions?verdict=bot']
-  test.each([...views, '/console/api-requests'])('is at %s, and in no frame', async (url) => {
-    const { headers, body } = await world.app.inject({ url })
-    const policy = /default-src 'none'; script-src 'self'; style-src 'self'.*frame-ancestors 'none'/
-    expect(headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': expect.stringMatching(policy),
-      'x-frame-options': 'DENY',
-      'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-    })
-    expect(body).not.toMatch(/<script(?![^>]*src=)|\sstyle=|\son\w+=/)
-  })
+  test.each([...views, '/console/api-requests'])(
+    'is served at %s, and cannot be framed',
+    async (url) => {
+      const { headers, body } = await world.app.inject({ url })
+      const policy =
+        /default-src 'none'; script-src 'self'; style-src 'self'.*frame-ancestors 'none'/
+      expect(headers).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': expect.stringMatching(policy),
+        'x-frame-options': 'DENY',
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+      })
+      expect(body).not.toMatch(/<script(?![^>]*src=)|\sstyle=|\son\w+=/)
+    },
+  )
 
   test.each(['/console/api', '/console/api/v1/nothing', '/console/assets/nothing.js'])(
-    'is not at %s',
+    'is not served at %s',
     async (url) => {
-      const answer = await world.app.inject({ url, headers: { ...here, accept: 'text/html' } })
-      expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'request.not_found'])
+      const response = await world.app.inject({ url, headers: { ...here, accept: 'text/html' } })
+      expect([response.statusCode, response.json().error.code]).toEqual([404, 'request.not_found'])
     },
   )
 })
 
-test('nothing of it is in the description of the API', () => {
+test('the OpenAPI document leaves out the console', () => {
   const paths = Object.keys(world.app.swagger().paths ?? {})
   expect(paths.length).toBeGreaterThan(50)
   expect(paths.filter((path) => path.includes('console'))).toEqual([])

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { transform } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { scopes } from '../../../infra/access/principal.ts'
-import { describePermissions } from '../../../services/console/pages/settings/rights.ts'
+import { describePermissions } from '../../../services/console/pages/settings/permissions.ts'
 import { snippetsOf } from '../../../services/console/pages/settings/snippets.ts'
 import type { ApiKey } from '../../../services/organizations/schemas.ts'
 import { root } from '../../support/test-projects.ts'
@@ -12,7 +12,7 @@ const url = 'https://tidegate.example'
 const snippets = snippetsOf({ publishableKey: 'pk_live_x', url })
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
 
-/** Where each module is that a snippet imports; nothing for those of others. */
+/** Source files of our modules that the snippets import. */
 const modules: Record<string, string> = {
   [`${url}/t.js`]: 'services/web/sdk/index.ts',
   '@tidegate/browser': 'services/web/sdk/package.ts',
@@ -21,7 +21,7 @@ const modules: Record<string, string> = {
 }
 
 test.each(snippets)(
-  'a snippet for $title imports what is exported there, and is code',
+  'the $title snippet is valid code and imports existing exports',
   async ({ title, code }) => {
     const script = code.replace(/<\/?script.*>/g, '')
     await transform(script, { loader: 'jsx', jsx: 'preserve', format: 'esm', target: 'esnext' })
@@ -33,7 +33,7 @@ test.each(snippets)(
 )
 
 test.each(snippets.slice(0, 3))(
-  'a snippet for $title calls the client as the guide does',
+  'the $title snippet calls the SDK like the guide does',
   ({ code }) => {
     const guide = read('docs/guide/browser-sdk.md')
     const [line = ''] = /import .*/.exec(code) ?? []
@@ -44,7 +44,7 @@ test.each(snippets.slice(0, 3))(
   },
 )
 
-describe('what a key may do', () => {
+describe('the permissions of a key', () => {
   const key: ApiKey = {
     object: 'api_key',
     id: 'key_1',
@@ -80,11 +80,11 @@ describe('what a key may do', () => {
       'send sessions from https://shop.example',
     ],
     [{ ...publishable, client_target: 'native-ios' }, 'send sessions from an app'],
-  ])('of %o is %s', (one, text) => {
-    expect(describePermissions(one)).toBe(text)
+  ])('of %o are "%s"', (apiKey, text) => {
+    expect(describePermissions(apiKey)).toBe(text)
   })
 
-  test('has words for every scope', () => {
+  test('have words for every scope', () => {
     for (const scope of scopes)
       expect(describePermissions({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkSameOrigin, siteOf } from '../../../services/console/site.ts'
+import { checkSameOrigin, requireSecureSite } from '../../../services/console/site.ts'
 
 const secure = { name: '__Host-tidegate_console', secure: true }
 const local = { name: 'tidegate_console', secure: false }
@@ -10,7 +10,7 @@ const publicUrl = 'https://tidegate.example'
 test.each([
   ['https', 'tidegate.example', plainUrl, 'https://tidegate.example', secure],
   ['https', 'localhost:8443', plainUrl, 'https://localhost:8443', secure],
-  // A proxy ends TLS and is not trusted.
+  // An untrusted proxy terminates TLS.
   ['http', 'tidegate.example', publicUrl, 'https://tidegate.example', secure],
   ['http', 'tidegate.example', `${publicUrl}/below`, 'https://tidegate.example', secure],
   ['http', '127.0.0.1:8787', plainUrl, 'http://127.0.0.1:8787', local],
@@ -20,7 +20,7 @@ test.each([
   ['http', 'LOCALHOST:80', plainUrl, 'http://localhost', local],
   ['http', 'console.localhost:8787', plainUrl, 'http://console.localhost:8787', local],
 ])('the site of %s at %s with PUBLIC_URL %s is %s', (protocol, host, url, origin, cookie) => {
-  expect(siteOf({ protocol: protocol as 'http' | 'https', host }, url)).toEqual({
+  expect(requireSecureSite({ protocol: protocol as 'http' | 'https', host }, url)).toEqual({
     origin,
     cookie,
   })
@@ -35,20 +35,17 @@ test.each([
   ['tidegate.example', 'http://tidegate.example'],
   ['', plainUrl],
   ['a b', plainUrl],
-])(
-  'the site of plain HTTP at "%s" with PUBLIC_URL %s is refused, and says what to set',
-  (host, url) => {
-    expect(() => siteOf({ protocol: 'http', host }, url)).toThrow(
-      /HTTPS.*PUBLIC_URL.*TRUSTED_PROXIES/,
-    )
-  },
-)
+])('plain HTTP at "%s" with PUBLIC_URL %s throws an error that names the settings', (host, url) => {
+  expect(() => requireSecureSite({ protocol: 'http', host }, url)).toThrow(
+    /HTTPS.*PUBLIC_URL.*TRUSTED_PROXIES/,
+  )
+})
 
-describe('a change comes from', () => {
-  const site = siteOf({ protocol: 'http', host: 'localhost:8787' }, plainUrl)
+describe('a mutation', () => {
+  const site = requireSecureSite({ protocol: 'http', host: 'localhost:8787' }, plainUrl)
   const from = (headers: Record<string, string>) => () => checkSameOrigin(site, { headers })
 
-  test('the site itself', () => {
+  test('is accepted from the same origin', () => {
     expect(from({ origin: 'http://localhost:8787' })).not.toThrow()
     expect(from({ origin: 'http://localhost:8787', 'sec-fetch-site': 'same-origin' })).not.toThrow()
   })
@@ -60,7 +57,7 @@ describe('a change comes from', () => {
     [{ origin: 'http://127.0.0.1:8787' }],
     [{ origin: 'http://localhost:8787', 'sec-fetch-site': 'cross-site' }],
     [{ origin: 'http://localhost:8787', 'sec-fetch-site': 'none' }],
-  ])('nowhere else: %o', (headers) => {
+  ])('throws for another origin: %o', (headers) => {
     expect(from(headers)).toThrow(/origin other than the console/)
   })
 })

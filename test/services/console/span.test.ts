@@ -16,21 +16,21 @@ const now = Date.parse('2026-11-27T14:30:00Z')
 const absolute = (since: number, until: number): TimeSpan => ({ since, until, last: undefined })
 const lastDay: TimeSpan = { since: now - day, until: now, last: '24h' }
 
-describe('a step', () => {
-  test('is as long as the time is, and leads back to the relative one at its end', () => {
+describe('a step to an adjacent period', () => {
+  test('keeps the length, and back at the end returns the relative period', () => {
     const before = shiftSpan(lastDay, 'earlier', now)
     expect(before).toEqual(absolute(now - 2 * day, now - day))
     expect(shiftSpan(before, 'later', now)).toEqual(lastDay)
     expect(shiftSpan(shiftSpan(before, 'earlier', now), 'later', now)).toEqual(before)
   })
 
-  test('never goes beyond now', () => {
+  test('never goes past now', () => {
     expect(shiftSpan(lastDay, 'later', now)).toEqual(lastDay)
     const twoHours = absolute(now - 3 * hour, now - hour)
     expect(shiftSpan(twoHours, 'later', now)).toEqual(absolute(now - 2 * hour, now))
   })
 
-  test('is as many hours where the clock changes', () => {
+  test('keeps the number of hours when the clock changes', () => {
     const changed = absolute(
       Date.parse('2026-10-25T00:00:00+02:00'),
       Date.parse('2026-10-26T00:00:00+01:00'),
@@ -39,14 +39,14 @@ describe('a step', () => {
   })
 })
 
-test('a wider time has the same middle, and ends now at the latest', () => {
+test('a widened period has the same middle, and ends no later than now', () => {
   expect(widenSpan(absolute(now - 3 * day, now - 2 * day), now)).toEqual(
     absolute(now - 3.5 * day, now - 1.5 * day),
   )
   expect(widenSpan(absolute(now - day, now), now)).toEqual(absolute(now - 1.5 * day, now))
 })
 
-test('a relative time stays relative in the address, and others are in full', () => {
+test('a relative period stays relative in the URL, and an absolute one has both times', () => {
   expect(timeParameters(lastDay)).toEqual({ last: '24h', since: null, until: null })
   const parameters = timeParameters(absolute(now - hour, now))
   expect(parameters).toMatchObject({ last: null, until: '2026-11-27T14:30:00.000Z' })
@@ -66,25 +66,25 @@ test.each([
   ['since=2026-11-27T11:00:00Z&until=2026-11-27T10:00:00Z', true],
   ['last=banana', true],
   ['since=banana&last=7d', true],
-])('the time of ?%s cannot be read: %s', (query, cannot) =>
-  expect(hasInvalidTimes(new URLSearchParams(query))).toBe(cannot),
+])('hasInvalidTimes for "?%s" is %s', (query, expected) =>
+  expect(hasInvalidTimes(new URLSearchParams(query))).toBe(expected),
 )
 
-describe('fields', () => {
+describe('datetime-local fields', () => {
   test.each([
     ['UTC', '2026-11-27T14:30'],
     ['Asia/Kolkata', '2026-11-27T20:00'],
     ['America/St_Johns', '2026-11-27T11:00'],
     ['Pacific/Kiritimati', '2026-11-28T04:30'],
-  ])('have the time of %s', (zone, text) => expect(toFieldValue(now, zone)).toBe(text))
+  ])('show the local time in %s', (zone, text) => expect(toFieldValue(now, zone)).toBe(text))
 
-  test('follow a clock that changes', () => {
+  test('show the local time when the clock changes', () => {
     const at = Date.parse('2026-10-25T00:30:00Z')
     const times = [at, at + hour, at + 2 * hour].map((time) => toFieldValue(time, 'Europe/Berlin'))
     expect(times).toEqual(['2026-10-25T02:30', '2026-10-25T02:30', '2026-10-25T03:30'])
   })
 
-  test('give what they have, or say why not', () => {
+  test('return the period, or the reason why they are invalid', () => {
     const [since, until] = [toFieldValue(now - day), toFieldValue(now)]
     expect(parseFieldSpan(since, until)).toEqual(absolute(now - day, now))
     expect(parseFieldSpan(until, since)).toMatch(/end must be later/)

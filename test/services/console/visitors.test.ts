@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { formatDuration } from '../../../services/console/pages/shared/format.ts'
-import { changesBetween, linkInWords } from '../../../services/console/pages/visitors/links.ts'
-import { lossInWords } from '../../../services/console/pages/visitors/loss.ts'
-import { groupByVisitor } from '../../../services/console/pages/visitors/of-user.ts'
+import { describeErasure } from '../../../services/console/pages/visitors/erasure-summary.ts'
+import { groupByVisitor } from '../../../services/console/pages/visitors/group-by-visitor.ts'
+import {
+  changesBetween,
+  describeMatch,
+} from '../../../services/console/pages/visitors/session-changes.ts'
 import type { SessionSummary } from '../../../services/readback/schemas/sessions.ts'
 import { sessionSummary } from './session-summary.ts'
 
@@ -42,24 +45,24 @@ const visitorOf = (
   resolution,
 })
 
-describe('what changed from one session to the next', () => {
-  test('is each member that both tell, and differently', () => {
+describe('the changes between two sessions', () => {
+  test('are the fields that have a different value in both', () => {
     const later = session({ browser_version: '156.0', asn: 24940, network_holder: null })
     expect(changesBetween(session(), later)).toEqual([
-      { member: 'Browser', from: 'chrome 155.0', to: 'chrome 156.0' },
-      { member: 'Network', from: 'AS3320 Telekom', to: 'AS24940' },
+      { field: 'Browser', from: 'chrome 155.0', to: 'chrome 156.0' },
+      { field: 'Network', from: 'AS3320 Telekom', to: 'AS24940' },
     ])
   })
 
-  test('is nothing where nothing differs, or one of them has ended', () => {
+  test('are none if nothing differs, or if a value is unknown or expired', () => {
     expect(changesBetween(session(), session())).toEqual([])
     expect(changesBetween(session(null), session())).toEqual([])
     expect(changesBetween(session({ country: null }), session())).toEqual([])
   })
 
-  test('is a user who came or went, too', () => {
+  test('include a user id that was added or removed', () => {
     expect(changesBetween(session(), session({}, 'ann'))).toEqual([
-      { member: 'User', from: null, to: 'ann' },
+      { field: 'User', from: null, to: 'ann' },
     ])
     expect(changesBetween(session({}, 'ann'), session())).toHaveLength(1)
   })
@@ -78,24 +81,26 @@ test.each<[string, VisitorLink | null]>([
   ['Match unknown', visitorOf({ method: null, basis: 'deterministic' })],
   ['Match unknown', visitorOf({ method: 'unknown', basis: 'deterministic' })],
   ['Match unknown', null],
-])('%s, as the page says it', (words, visitor) => {
-  expect(linkInWords(visitor)).toBe(words)
+])('a match is described as "%s"', (words, visitor) => {
+  expect(describeMatch(visitor)).toBe(words)
 })
 
-test('what an erasure takes is counted by kind, and a kind of which there is nothing is left out', () => {
+test('the summary of an erasure counts each kind of data, without zeros', () => {
   const bare = { decisions: [{}], marks: [], webhook_events: [] }
   const marked = {
     decisions: [{}, {}],
     marks: [{}],
     webhook_events: [{ deliveries: 2 }, { deliveries: 0 }],
   }
-  expect(lossInWords({ visitors: [{}], sessions: [bare] })).toBe('1 session, 1 visitor, 1 decision')
-  expect(lossInWords({ visitors: [{}], sessions: [bare, marked] })).toBe(
+  expect(describeErasure({ visitors: [{}], sessions: [bare] })).toBe(
+    '1 session, 1 visitor, 1 decision',
+  )
+  expect(describeErasure({ visitors: [{}], sessions: [bare, marked] })).toBe(
     '2 sessions, 1 visitor, 3 decisions, 1 label, 2 webhook events, 2 webhook deliveries',
   )
 })
 
-test('the visitors of a user are in the order in which they were seen last', () => {
+test('the visitors of a user are ordered by when they were last seen', () => {
   const second = visitorOf(undefined, { id: 'vid_2' })
   const rows = [visitorOf(), second, visitorOf(), null].map((visitor_fingerprint) =>
     sessionSummary({ visitor_fingerprint }),
@@ -112,6 +117,6 @@ test.each([
   [90_000, '2 minutes'],
   [1000, '1 second'],
   [0, '0 seconds'],
-])('%i ms last %s', (ms, text) => {
+])('%i ms are formatted as %s', (ms, text) => {
   expect(formatDuration(ms)).toBe(text)
 })

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterAll(() => api.stop())
 
-/** A decision about a new session of the visitor. */
+/** Writes a decision about a new session of the visitor. */
 function scored(visitorId: string): Extract<DomainEvent, { type: 'SessionScored' }> {
   const data = sessionScored({
     organization_id: acme.organizationId,
@@ -24,19 +24,19 @@ function scored(visitorId: string): Extract<DomainEvent, { type: 'SessionScored'
 const erase = (visitorId: string) =>
   ({ method: 'DELETE', url: `${acme.path}/visitors/${visitorId}`, key: acme.key }) as const
 
-test('a visitor is erased with its sessions, and others stay', async () => {
+test('erases a visitor with its sessions, and no others', async () => {
   const [one, other] = [api.newId('vid'), api.newId('vid')]
   const sessions = [scored(one), scored(one)]
-  const kept = scored(other)
+  const otherScored = scored(other)
   const { body } = await api
-    .given(...sessions, kept)
+    .given(...sessions, otherScored)
     .when(erase(one))
     .thenExpect({
       answer: { status: 200, body: { data: { counts: { sessions: 2, visitors: 1 } } } },
       events: [{ type: 'VisitorErased', data: { erased_visitor_ids: [one] } }],
       rows: {
         [`select session_id from read.sessions where organization_id = '${acme.organizationId}'`]: [
-          { session_id: kept.data.session_id },
+          { session_id: otherScored.data.session_id },
         ],
       },
     })
@@ -44,7 +44,7 @@ test('a visitor is erased with its sessions, and others stay', async () => {
   expect(again.body.data).toEqual(body.data)
 })
 
-test('an export describes a visitor, and of a user it has the ids of visitors alone', async () => {
+test('exports the data of a visitor, and only the visitor ids of a user', async () => {
   const visitor_id = api.newId('vid')
   const session = scored(visitor_id)
   const { session_id, organization_id, environment } = session.data
@@ -55,7 +55,7 @@ test('an export describes a visitor, and of a user it has the ids of visitors al
   }
   const exported = (person: string) =>
     ({ method: 'GET', url: `${acme.path}/${person}/export`, key: acme.key }) as const
-  // Scoring did not make the decision, so that it has no link.
+  // The decision was not made by scoring, so the session has no link.
   const sessions = [{ id: session_id, link: null }]
   const lifecycle = { first_seen_at: expect.any(String), seen_count: 1 }
   await api
@@ -75,7 +75,7 @@ test('an export describes a visitor, and of a user it has the ids of visitors al
   expect(JSON.stringify(body.data)).not.toContain('first_seen_at')
 })
 
-test('nobody is erased who is not there', () =>
+test('returns 404 for an unknown person', () =>
   api
     .given(scored(api.newId('vid')))
     .when(erase(api.newId('vid')))

@@ -12,7 +12,7 @@ import type { OrganizationDataPolicyChanged, SessionScored } from '../../../sche
 import { readFactsSchemas } from '../../../schemas/generate.ts'
 import { enqueueScoredSince } from '../../../services/facts/outbox.ts'
 import { runFactsPublisher } from '../../../services/facts/publisher.ts'
-import { noDataPolicy } from '../../../services/organizations/decide-data-policy.ts'
+import { defaultDataPolicy } from '../../../services/organizations/decide-data-policy.ts'
 import { id } from '../../projections/world-events.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -38,7 +38,7 @@ afterAll(() => world.close())
 
 type Row = Record<string, unknown>
 
-/** A topic that keeps what was appended to it. `append` may stand in the way of a record. */
+/** Creates an in-memory topic whose appends can be held. */
 function createTopic() {
   const records: KeyedRecord[] = []
   const held = new Map<string, () => Promise<void>>()
@@ -48,14 +48,14 @@ function createTopic() {
     endPositions: async (name) =>
       Array.from({ length: partitions }, (_, partition) => ({ topic: name, partition, offset: 0 })),
     partitionOf: async (_topic, key) => partitionOfKey(key, partitions),
-    async append(some) {
-      for (const { key } of some) {
+    async append(batch) {
+      for (const { key } of batch) {
         const wait = held.get(key)
         held.delete(key)
         await wait?.()
       }
-      records.push(...some)
-      return some.map((one, offset) => ({ topic: one.topic, partition: 0, offset }))
+      records.push(...batch)
+      return batch.map((record, offset) => ({ topic: record.topic, partition: 0, offset }))
     },
   }
   const of = (key: string) => records.filter((record) => record.key === key)
@@ -63,7 +63,7 @@ function createTopic() {
     log: topic,
     records,
     of,
-    /** Rows by session, as whoever reads all of the topic has them in the end. */
+    /** Returns the last row of each session, as a consumer of the whole topic sees them. */
     rows: () =>
       new Map(
         records.map(({ key, value }): [string, Row | null] => [
@@ -72,7 +72,7 @@ function createTopic() {
         ]),
       ),
     tombstones: (key: string) => of(key).filter(({ value }) => value === null).length,
-    /** Has the next append with a record of the key wait. */
+    /** Makes the next append with a record of the key wait. */
     hold(key: string) {
       const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       held.set(key, async () => {
@@ -105,12 +105,12 @@ const newId = <P extends string>(prefix: P) => id(prefix, ++numbers)
 const session = () => newId('sid')
 
 async function setPolicy(organizationId: string, changes: Partial<OrganizationDataPolicyChanged>) {
-  const data = { organization_id: organizationId, ...noDataPolicy, ...changes, changed_at: 1 }
+  const data = { organization_id: organizationId, ...defaultDataPolicy, ...changes, changed_at: 1 }
   const about = { organizationId, environment: null }
   await world.append(policiesProjection, about, { type: 'OrganizationDataPolicyChanged', data })
 }
 
-/** A new organization with its policy. */
+/** Creates an organization with a policy. */
 async function withPolicy(changes: Partial<OrganizationDataPolicyChanged> = { facts_topic: true }) {
   const organizationId = newId('org')
   await setPolicy(organizationId, changes)
@@ -142,11 +142,11 @@ async function notesOf(sessionId: string): Promise<number | undefined> {
 const expectRow = (topic: ReturnType<typeof createTopic>, sessionId: string, row: Row) =>
   eventually(() => expect(topic.rows().get(sessionId)).toMatchObject(row))
 
-test('the schema in the file is the one of the columns', () => {
+test('the schema file matches the columns', () => {
   expect(readFactsSchemas().at(-1)?.schema).toEqual(factsRecord())
 })
 
-test('where no organization has the topic, nothing is noted and nothing appended', async () => {
+test('nothing is enqueued or appended while no organization has the topic', async () => {
   const topic = createTopic()
   publish(topic)
   const [organization, sid] = [newId('org'), session()]
@@ -157,7 +157,7 @@ test('where no organization has the topic, nothing is noted and nothing appended
   expect(topic.records).toEqual([])
 })
 
-test('rows are published as they are now, without what the policy keeps back, of organizations that have the topic', async () => {
+test('publishes current rows without hidden columns, for organizations with the topic', async () => {
   const topic = createTopic()
   const [organization, other] = [newId('org'), newId('org')]
   const [before, later, hidden] = [session(), session(), session()]
@@ -184,7 +184,7 @@ test('rows are published as they are now, without what the policy keeps back, of
   expect(topic.rows().has(hidden)).toBe(false)
 })
 
-test('another policy publishes all rows anew, and without the topic that there are none', async () => {
+test('a changed policy publishes all rows again, and turning the topic off publishes tombstones', async () => {
   const topic = createTopic()
   const [organization, sid] = [newId('org'), session()]
   await decide(organization, sid)
@@ -199,7 +199,7 @@ test('another policy publishes all rows anew, and without the topic that there a
   expect(topic.rows().get(sid)).toBeNull()
 })
 
-test('an erased person is published to have no row, and once more later', async () => {
+test('erasure publishes a tombstone, and repeats it later', async () => {
   const topic = createTopic()
   const [organization, sid] = [await withPolicy(), session()]
   publish(topic, { repeatMs: 1500 })
@@ -212,7 +212,7 @@ test('an erased person is published to have no row, and once more later', async 
   await eventually(async () => expect(await notesOf(sid)).toBe(0))
 })
 
-test('a rebuild publishes nothing, and what is noted since a time is published anew', async () => {
+test('a rebuild publishes nothing, and enqueueScoredSince publishes rows again', async () => {
   const topic = createTopic()
   const [organization, old, recent] = [await withPolicy(), session(), session()]
   publish(topic)
@@ -235,7 +235,7 @@ test('a rebuild publishes nothing, and what is noted since a time is published a
   await eventually(() => expect(topic.rows().has(old)).toBe(true))
 })
 
-/** Ends the transaction of the publisher that works, as where its process hangs for too long. */
+/** Terminates the transaction of the active publisher, as when its process hangs for too long. */
 async function loseLock(): Promise<void> {
   await world.pool.query(
     `select pg_terminate_backend(l.pid) from pg_locks l where l.locktype = 'advisory'
@@ -244,7 +244,7 @@ async function loseLock(): Promise<void> {
   )
 }
 
-test('a publisher that hung between reading and appending brings back nothing that was erased meanwhile', async () => {
+test('a publisher that hung between reading and appending does not restore rows erased meanwhile', async () => {
   const topic = createTopic()
   const [organization, sid] = [await withPolicy(), session()]
   await decide(organization, sid)
@@ -256,17 +256,17 @@ test('a publisher that hung between reading and appending brings back nothing th
   publish(topic, { repeatMs: 3000 })
   await erase(organization, sid)
   await eventually(() => expect(topic.tombstones(sid)).toBe(1))
-  // Its append is the last that it does.
-  const ended = pool.end()
+  // The append is the last thing that this publisher does.
+  const closed = pool.end()
   release()
   await expectRow(topic, sid, { session_id: sid })
   await eventually(() => expect(topic.rows().get(sid)).toBeNull())
   await eventually(async () => expect(await notesOf(sid)).toBe(0))
   expect(topic.rows().get(sid)).toBeNull()
-  await ended
+  await closed
 })
 
-test('what a publisher that hung has of a row that changed meanwhile does not stay', async () => {
+test('an outdated row of a publisher that hung is replaced', async () => {
   const topic = createTopic()
   const [organization, sid] = [await withPolicy(), session()]
   await decide(organization, sid, { risk_score: 1 })
@@ -283,7 +283,7 @@ test('what a publisher that hung has of a row that changed meanwhile does not st
   expect(topic.rows().get(sid)).toMatchObject({ risk_score: 2 })
 })
 
-test('a row that changes while it is published is published again at once', async () => {
+test('a row that changes while it is published is published again immediately', async () => {
   const topic = createTopic()
   const [organization, sid] = [await withPolicy(), session()]
   await decide(organization, sid, { risk_score: 1 })
@@ -295,7 +295,7 @@ test('a row that changes while it is published is published again at once', asyn
   await expectRow(topic, sid, { risk_score: 2 })
 })
 
-test('each partition gets a marker without a value, under the same key each time', async () => {
+test('each partition gets a tombstone marker, always with the same key', async () => {
   const topic = createTopic()
   await withPolicy()
   publish(topic)

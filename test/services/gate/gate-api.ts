@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest'
 import { asId } from '../../../infra/ids.ts'
-import type { PostOptions, PostOutcome } from '../../../infra/safe-http/client.ts'
+import type { PostOptions, RequestOutcome } from '../../../infra/safe-http/client.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import { type ApiOptions, startApi } from '../../support/api.ts'
 import { answeringService, freshAddress, gateFlow } from '../../support/gate-flow.ts'
@@ -8,21 +8,21 @@ import { gateOwner } from '../../support/gate-world.ts'
 import { setStatus } from '../../support/organization-status.ts'
 import { publicUrl, type Send } from '../../support/send.ts'
 
-export type ServiceAnswer = (sent: PostOptions) => Promise<PostOutcome> | PostOutcome
+export type ServiceAnswer = (sent: PostOptions) => Promise<RequestOutcome> | RequestOutcome
 
 export function responding(status: number, content: unknown = ''): ServiceAnswer {
   const body = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content))
   return () => ({ kind: 'response', status, retryAfter: undefined, body, durationMs: 0 })
 }
 
-/** Services that answer as the script says, and what they were sent. */
+/** Services that respond as scripted, and the requests that they received. */
 export function scriptedServices() {
   const script: { answer: ServiceAnswer } = { answer: answeringService }
   const sent: PostOptions[] = []
   return {
     script,
     sentTo: (gateSessionId: string) => sent.filter(({ body }) => body.includes(gateSessionId)),
-    /** Keeps the good answer back until it is let go; `asked` resolves with the first request. */
+    /** Delays the response until it is released; `asked` resolves at the first request. */
     holdAnswers() {
       const { promise: released, resolve: letGo } = Promise.withResolvers<void>()
       const { promise: asked, resolve } = Promise.withResolvers<void>()
@@ -42,7 +42,7 @@ export function scriptedServices() {
   }
 }
 
-/** A server of the test file's own in this process, whose services answer as a test says. */
+/** Starts a server in this process whose services respond as a test says. */
 export async function useGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {}) {
   const { client, ...services } = scriptedServices()
   const api = await startApi({ ...options, services: client })
@@ -56,11 +56,11 @@ export async function useGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {})
     consentKeys: parts.consentKeys,
   })
 
-  /** A request below /v1/gate, from an address of its own unless told. */
+  /** Sends a request below /v1/gate, by default from a new address. */
   async function ask(path: string, { ip = freshAddress(), ...request }: Omit<Send, 'url'> = {}) {
     const { status, headers, body } = await api.send({ ...request, ip, url: `/v1/gate/${path}` })
     const { data, error } = body ?? {}
-    /** The status, the code of the refusal, and the fields that it names. */
+    /** Returns the status, the error code, and the fields that the error names. */
     const names = (error?.details?.fields ?? []).map(({ name }: { name: string }) => name)
     const outcome = [status, ...(error ? [error.code, ...names] : [])].join(' ')
     return { status, headers, body, data, error, outcome }

@@ -18,7 +18,7 @@ const post = (path: string, more: Omit<Request, 'path'> = {}): Request => ({
   ...more,
 })
 
-/** A request, and those that differ from it in one part of what is counted for. */
+/** A request, and others that differ in one part of the limit's key. */
 type Limited = () => Promise<[Request, ...Request[]]>
 
 const byAddress = (make: () => Promise<Request>) => async (): Promise<[Request, Request]> => {
@@ -40,7 +40,7 @@ const byKeyAndValue =
 
 const agentToken = () => ({ agent_token: generateToken('agt', randomBytes) })
 const limits: [string, number, Limited][] = [
-  // Whatever is sent.
+  // Whatever the body.
   ['sign up', 5, byAddress(async () => post('sessions', { body: {} }))],
   [
     'poll',
@@ -110,7 +110,7 @@ const limits: [string, number, Limited][] = [
 ]
 
 test.each(limits)(
-  '%s: %i times, then 429 until Retry-After is over, whoever else asks',
+  '%s: %i requests pass, then 429 until Retry-After has passed, independent of other clients',
   async (what, most, requestsOf) => {
     const [request, ...others] = await requestsOf()
     const answers = await Promise.all(Array.from({ length: most + 2 }, () => send(request)))

@@ -7,7 +7,7 @@ import { createTestDatabase } from '../../support/postgres.ts'
 
 const database = await createTestDatabase()
 const other = createPool({ url: database.url, max: 4 })
-/** Of two processes. */
+/** Limits of two processes. */
 const processes = [createGateLimits(database.pool), createGateLimits(other)] as const
 afterAll(async () => {
   await other.end()
@@ -17,7 +17,7 @@ afterAll(async () => {
 type Key = [string, string]
 const freshKey = (): Key => [randomBytes(6).toString('hex'), randomBytes(6).toString('hex')]
 
-/** The waits in seconds of those that are refused, of so many at once. */
+/** Sends `count` requests at once and returns the Retry-After seconds of those over the limit. */
 async function waitsOf(key: Key, count: number, limit: 'verify' | 'approve' = 'verify') {
   const taken = Array.from({ length: count }, (_, i) =>
     processes[i % 2 === 0 ? 0 : 1].count(limit, ...key),
@@ -30,17 +30,17 @@ async function waitsOf(key: Key, count: number, limit: 'verify' | 'approve' = 'v
   })
 }
 
-/** As if so many seconds had gone by. */
+/** Simulates the passing of seconds. */
 const pass = (seconds: number) =>
   database.pool.query('update tidegate.gate_limits set expire = expire - $1', [seconds * 1000])
 
-test('as many pass in two processes together, and not one more', async () => {
+test('two processes together admit exactly the limit', async () => {
   const waits = await waitsOf(freshKey(), 67)
   expect(waits).toHaveLength(7)
   for (const wait of waits) expect(wait > 50 && wait <= 60).toBe(true)
 })
 
-test('each part of the key has counts of its own, and so has each limit', async () => {
+test('each limit and each part of its key has its own count', async () => {
   const key = freshKey()
   await waitsOf(key, 60)
   expect(await waitsOf([key[0], 'other'], 1)).toEqual([])
@@ -49,7 +49,7 @@ test('each part of the key has counts of its own, and so has each limit', async 
   expect(await waitsOf(key, 1)).toHaveLength(1)
 })
 
-test('a window is over after its time, which what was refused does not lengthen', async () => {
+test('a window ends on time, even if requests over the limit continue', async () => {
   const key = freshKey()
   await waitsOf(key, 60)
   await pass(40)
@@ -60,7 +60,7 @@ test('a window is over after its time, which what was refused does not lengthen'
   expect(await waitsOf(key, 1)).toHaveLength(1)
 })
 
-test('approvals are counted a minute longer than a session lives, and nobody is told to wait longer than that', async () => {
+test('the approve window exceeds a session by a minute, and Retry-After never exceeds a session', async () => {
   const key = freshKey()
   expect(await waitsOf(key, 4, 'approve')).toEqual([900])
   await pass(900)
@@ -69,7 +69,7 @@ test('approvals are counted a minute longer than a session lives, and nobody is 
   expect(await waitsOf(key, 1, 'approve')).toEqual([])
 })
 
-test('a key is stored as a hash: tokens are among them', async () => {
+test('keys are stored as hashes, because some are tokens', async () => {
   const key = freshKey()
   await waitsOf(key, 1)
   const { rows } = await database.pool.query<{ key: string }>(
@@ -79,7 +79,7 @@ test('a key is stored as a hash: tokens are among them', async () => {
   for (const part of key) expect(stored).not.toContain(part)
 })
 
-test('without the database nothing passes: 503', async () => {
+test('without the database, every request fails with 503', async () => {
   const gone = createPool({ url: 'postgres://nobody@127.0.0.1:1/none', max: 1 })
   const refused = await createGateLimits(gone)
     .count('poll', 'token')

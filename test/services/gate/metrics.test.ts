@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import type { DirectAnswer, DirectCalls } from '../../../infra/wire/webhooks/direct-call.ts'
-import { measureGate, withAttemptMetrics } from '../../../services/gate/metrics.ts'
+import type { DirectCalls, DirectResult } from '../../../infra/wire/webhooks/direct-call.ts'
+import { createGateMeter, withAttemptMetrics } from '../../../services/gate/metrics.ts'
 
-const answers: DirectAnswer[] = [
+const answers: DirectResult[] = [
   { kind: 'retry', problem: 'Later.' },
   { kind: 'retry', problem: 'Later.' },
   { kind: 'failed', problem: 'No.' },
@@ -20,18 +20,18 @@ const asked = {
   judge: () => ({ kind: 'accepted' }) as const,
 }
 
-test('each attempt is counted by what it came to, and its answer is as it was', async () => {
+test('counts each attempt by its outcome and passes on the result', async () => {
   const registry = new Registry()
   const queue = [...answers]
   const directCalls: DirectCalls = {
     raise: () => Promise.reject(new Error('nobody asked')),
-    giveUp: () => Promise.reject(new Error('nobody asked')),
-    attempt: async () => queue.shift() ?? { kind: 'not_sent', reason: 'ended' },
+    cancel: () => Promise.reject(new Error('nobody asked')),
+    attempt: async () => queue.shift() ?? { kind: 'not_sent', reason: 'already_failed' },
   }
-  const meter = measureGate(registry)
+  const meter = createGateMeter(registry)
   const calls = withAttemptMetrics(directCalls, meter)
   for (const answer of answers) expect(await calls.attempt(asked)).toEqual(answer)
-  meter.finished('approved', 1500)
+  meter.onConcluded('approved', 1500)
   const text = await registry.metrics()
   for (const line of ['retrying"} 2', 'failed"} 1', 'not_sent"} 1', 'accepted"} 1'])
     expect(text).toContain(`tidegate_gate_approval_attempts_total{outcome="${line}`)

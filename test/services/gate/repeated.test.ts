@@ -51,7 +51,7 @@ const requests: [DomainEvent['type'], () => Promise<Request> | Request][] = [
 ]
 
 test.each(requests)(
-  '%s happens once, and is answered the same, where the answer to its Idempotency-Key was lost',
+  '%s takes effect once and returns the same response if the first response to its Idempotency-Key was lost',
   async (type, requestOf) => {
     const { path, ...request } = await requestOf()
     const headers = { 'idempotency-key': type }
@@ -67,7 +67,7 @@ test.each(requests)(
   },
 )
 
-test('an Idempotency-Key of a signup is that of one address', async () => {
+test('an Idempotency-Key of a signup belongs to one IP address', async () => {
   const body = { service_id: owner.serviceId, account_name: 'Robin', delivery }
   const headers = { 'idempotency-key': 'shared' }
   const ids = await Promise.all(

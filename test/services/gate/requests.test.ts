@@ -19,11 +19,14 @@ test.each([
   ['127.0.0.1', '203.0.113.9', false],
   ['unknown', '203.0.113.9', false],
   ['203.0.113.9', null, null],
-])('a browser at %s, an agent at %s: in one network? %s', (readerIp, requestedIp, same) => {
-  expect(seenFrom(readerIp, requestedIp)).toBe(same)
-})
+])(
+  'a browser at %s and an agent at %s are in the same network: %s',
+  (readerIp, requestedIp, same) => {
+    expect(seenFrom(readerIp, requestedIp)).toBe(same)
+  },
+)
 
-test('what a database says of the agent is passed on, and nothing is invented', () => {
+test('country and operator come from the network database; unknown values are null', () => {
   const source = {
     ...noNetwork,
     lookup(ip: string, at: number) {

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
-import { closedForMs, createPages, isApproveTokenOf } from '../../../services/gate/store.ts'
+import { createPages, isApproveTokenOf, pageClosedForMs } from '../../../services/gate/store.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -20,10 +20,10 @@ const options = () => ({
   random: randomBytes,
 })
 
-test('every approve token of a page is good, for its session', async () => {
+test('every approve token of a page stays valid, for its session only', async () => {
   const pages = createPages(options())
   const session = newSession()
-  const tokens = [await pages.open(session), await pages.open(session)]
+  const tokens = [await pages.issueApproveToken(session), await pages.issueApproveToken(session)]
   const isGood = (token: string, of = session) =>
     isApproveTokenOf(database.pool, of, tokenHashes(keyring, token))
   for (const token of tokens) {
@@ -32,36 +32,39 @@ test('every approve token of a page is good, for its session', async () => {
   }
 })
 
-test("a page that is closed remembers since when, by the database's clock, until it is opened again", async () => {
+test('a closed page has the time since it was closed, by the clock of the database, until it is opened again', async () => {
   const pages = createPages(options())
   const session = newSession()
-  expect(await closedForMs(database.pool, session)).toBeNull()
-  await pages.open(session)
-  await pages.close(session)
+  expect(await pageClosedForMs(database.pool, session)).toBeNull()
+  await pages.issueApproveToken(session)
+  await pages.markClosed(session)
   await age(session, 5000)
-  // Other processes' clocks are right or wrong: neither matters.
+  // The clocks of processes do not matter.
   now += 60_000
-  await pages.close(session)
-  const ms = await closedForMs(database.pool, session)
+  await pages.markClosed(session)
+  const ms = await pageClosedForMs(database.pool, session)
   expect(ms).toBeGreaterThanOrEqual(5000)
   expect(ms).toBeLessThan(60_000)
-  await pages.open(session)
-  expect(await closedForMs(database.pool, session)).toBeNull()
+  await pages.issueApproveToken(session)
+  expect(await pageClosedForMs(database.pool, session)).toBeNull()
 })
 
-/** As if the page had been closed so much earlier. */
+/** Simulates that the page was closed earlier. */
 const age = (session: string, ms: number) =>
   database.pool.query(
     'update tidegate.gate_pages set closed_at = closed_at - $2 where gate_session_id = $1',
     [session, ms],
   )
 
-test('a page that was opened again before it says that it is closed stays open', async () => {
+test('a page that was reopened before its closing was reported stays open', async () => {
   const pages = createPages(options())
   const session = newSession()
-  const [before, newest] = [await pages.open(session), await pages.open(session)]
-  await pages.close(session, before)
-  expect(await closedForMs(database.pool, session)).toBeNull()
-  await pages.close(session, newest)
-  expect(await closedForMs(database.pool, session)).not.toBeNull()
+  const [before, newest] = [
+    await pages.issueApproveToken(session),
+    await pages.issueApproveToken(session),
+  ]
+  await pages.markClosed(session, before)
+  expect(await pageClosedForMs(database.pool, session)).toBeNull()
+  await pages.markClosed(session, newest)
+  expect(await pageClosedForMs(database.pool, session)).not.toBeNull()
 })

@@ -20,7 +20,7 @@ const options = (given = { keyring }) => ({
   random: randomBytes,
 })
 
-test('64 who ask for the key of a signup at once get the same one', async () => {
+test('64 concurrent requests for the key of a signup get the same key', async () => {
   const session = newSession()
   const vaults = [createVault(options()), createVault(options())]
   const keys = await Promise.all(
@@ -34,7 +34,7 @@ test('64 who ask for the key of a signup at once get the same one', async () => 
   expect(new Set(opened)).toEqual(new Set(['x']))
 })
 
-test('what is sealed under a key is gone with it', async () => {
+test('data sealed with a key is unreadable once the key is deleted', async () => {
   const vault = createVault(options())
   const session = newSession()
   const context = session
@@ -45,11 +45,11 @@ test('what is sealed under a key is gone with it', async () => {
   expect((await vault.find(session))?.open(sealed, { context })?.toString()).toBe('x')
   await vault.remove([session])
   expect(await vault.find(session)).toBeUndefined()
-  // Asked for anew it is another key.
+  // A new request creates another key.
   expect((await vault.ensure(session)).open(sealed, { context })).toBeUndefined()
 })
 
-test('a key of the vault is bound to its signup and to our master keys', async () => {
+test('a data key is bound to its signup and to our master keys', async () => {
   const vault = createVault(options())
   const [one, two] = [newSession(), newSession()]
   await vault.ensure(one)
@@ -66,7 +66,7 @@ test('a key of the vault is bound to its signup and to our master keys', async (
   await expect(stranger.find(one)).rejects.toMatchObject({ code: 'service.unavailable' })
 })
 
-/** The key of a signup as it lies in the table, to be looked for. */
+/** Returns the sealed key of a signup as it is stored. */
 async function keyBytes(session: GateSessionId): Promise<Secret> {
   const { rows } = await database.pool.query<{ sealed: Buffer }>(
     'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
@@ -75,7 +75,7 @@ async function keyBytes(session: GateSessionId): Promise<Secret> {
   return { name: 'the key', value: rows[0]?.sealed ?? '' }
 }
 
-test('the WAL has a key sealed alone, and the table nothing of it once it is removed and vacuumed', async () => {
+test('the WAL has a key only in sealed form, and the table has no trace of it after deletion and vacuum', async () => {
   const { pool } = database
   await pool.query('truncate tidegate.gate_vault')
   const since = await walPosition(pool)
@@ -90,7 +90,7 @@ test('the WAL has a key sealed alone, and the table nothing of it once it is rem
   const { scan } = createScanner(secrets)
   const foundIn = (places: Place[]) => new Set(places.flatMap(scan).map(({ secret }) => secret))
   expect(foundIn(await dumpWal(pool, since))).toEqual(new Set(['the key']))
-  // Autovacuum does so now and then.
+  // As autovacuum does.
   await pool.query('analyze tidegate.gate_vault')
   const { rows } = await pool.query<{ file: string }>(
     `select pg_relation_filepath('tidegate.gate_vault') as file`,
@@ -103,7 +103,7 @@ test('the WAL has a key sealed alone, and the table nothing of it once it is rem
   expect(foundIn(await dumpDatabaseFiles(pool))).toEqual(new Set())
 }, 60_000)
 
-test('autovacuum takes the table as soon as one key is deleted', async () => {
+test('autovacuum processes the table as soon as one key is deleted', async () => {
   const { rows } = await database.pool.query<{ reloptions: string[]; relpersistence: string }>(
     `select reloptions, relpersistence from pg_class where oid = 'tidegate.gate_vault'::regclass`,
   )

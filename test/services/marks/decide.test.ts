@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
-import type { Person } from '../../../projections/sessions/person.ts'
+import type { SessionSelector } from '../../../projections/sessions/selected-sessions.ts'
 import {
   decideMark,
   decideUnmark,
   type MarkState,
-  maxMarked,
+  maxSessionsPerMark,
 } from '../../../services/marks/decide.ts'
-import { refusal } from '../organizations/given.ts'
+import { refusal } from '../organizations/fixtures.ts'
 
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const sessions = ['sid_1', 'sid_2', 'sid_3']
 
-function mark(target: Person, state: Partial<MarkState> = {}) {
+function mark(target: SessionSelector, state: Partial<MarkState> = {}) {
   const command = {
     scope,
     markId: 'mrk_1',
@@ -24,7 +24,7 @@ function mark(target: Person, state: Partial<MarkState> = {}) {
   return decideMark({ sessions, marks: new Map(), ...state }, command)
 }
 
-it('given sessions, when they are marked, each is told so by an event of its own', () => {
+it('returns an event for each marked session', () => {
   const decided = mark({ sessionIds: sessions })
   const alike = {
     mark_id: 'mrk_1',
@@ -44,7 +44,7 @@ it('given sessions, when they are marked, each is told so by an event of its own
 
 const before = { id: 'mrk_0', label: 'bot', reason: 'charged_back', marked_at: 4 } as const
 
-it('given sessions that are marked so already, only the others get an event', () => {
+it('returns no event for sessions that already have the label and reason', () => {
   const marks = new Map<string, SessionMark | null>([
     ['sid_1', before],
     ['sid_2', { ...before, reason: null }],
@@ -59,7 +59,7 @@ it('given sessions that are marked so already, only the others get an event', ()
   expect(mark({ sessionIds: sessions }, { marks: all })).toEqual([])
 })
 
-it('given that the log took a part, a repetition adds the rest with the time of the first', () => {
+it('a retry after a partial append returns the remaining events with the time of the first attempt', () => {
   const decided = mark(
     { sessionIds: sessions },
     { marks: new Map([['sid_2', { ...before, id: 'mrk_1' }]]) },
@@ -70,7 +70,7 @@ it('given that the log took a part, a repetition adds the rest with the time of 
   ])
 })
 
-it.each<[string, Person, string[], object]>([
+it.each<[string, SessionSelector, string[], object]>([
   [
     'an unknown session',
     { sessionIds: ['sid_1', 'sid_9'] },
@@ -89,22 +89,22 @@ it.each<[string, Person, string[], object]>([
     [],
     { name: 'client_user_id', issue: 'not_found' },
   ],
-])('%s is refused, and nothing is marked', (_, target, found, field) => {
+])('throws for %s, and marks nothing', (_, target, found, field) => {
   expect(refusal(() => mark(target, { sessions: found }))).toMatchObject({
     code: 'request.validation_failed',
     details: { fields: [field] },
   })
 })
 
-it('a visitor of exactly as many sessions as may be is marked, and one with another one is refused', () => {
-  const many = Array.from({ length: maxMarked + 1 }, (_, i) => `sid_${i}`)
-  expect(mark({ visitorId: 'vid_1' }, { sessions: many.slice(1) })).toHaveLength(maxMarked)
+it('marks a visitor with exactly the maximum number of sessions, and throws for one more', () => {
+  const many = Array.from({ length: maxSessionsPerMark + 1 }, (_, i) => `sid_${i}`)
+  expect(mark({ visitorId: 'vid_1' }, { sessions: many.slice(1) })).toHaveLength(maxSessionsPerMark)
   expect(refusal(() => mark({ visitorId: 'vid_1' }, { sessions: many })).details).toMatchObject({
     fields: [{ name: 'visitor_id', issue: 'too_large', expected: 'at most 1000 sessions' }],
   })
 })
 
-it('given a mark, when it is deleted, it is taken away from each session; one that nothing has is not found', () => {
+it('removes a mark from each of its sessions, and throws 404 for a mark without sessions', () => {
   const command = { scope, markId: 'mrk_1', now: 6 }
   expect(decideUnmark(['sid_1', 'sid_2'], command).map(({ event }) => event)).toMatchObject([
     { type: 'SessionUnmarked', data: { session_id: 'sid_1', mark_id: 'mrk_1', unmarked_at: 6 } },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maxMarked } from '../../../services/marks/decide.ts'
+import { maxSessionsPerMark } from '../../../services/marks/decide.ts'
 import { visitorLink } from '../../support/session-scored.ts'
 import { expectError, id, useReadback } from '../readback/support.ts'
 
@@ -16,14 +16,14 @@ const elsewhere = { session_id: sid(9), event_id: id('evt', 9), environment: 'te
 await readback.score(...sessions, elsewhere)
 
 function mark(body: object) {
-  // Each mark is later than those before.
+  // Each mark is later than the previous ones.
   readback.now.ms += 1
   return readback.send({ url: '/v1/marks', method: 'POST', body })
 }
 const remove = (markId: string, key?: string) =>
   readback.send({ url: `/v1/marks/${markId}`, method: 'DELETE', ...(key && { key }) })
 
-/** The mark of a session, which its detail and the list show. */
+/** Returns the mark of a session, and expects the same mark in the list. */
 async function markOf(n: number) {
   const { body } = await readback.send({ url: `/v1/sessions/${sid(n)}` })
   const list = await readback.send({ url: '/v1/sessions' })
@@ -32,7 +32,7 @@ async function markOf(n: number) {
   return body.data.mark
 }
 
-test('sessions are marked, and each of them shows it; a deleted mark gives place to the one before', async () => {
+test('marked sessions show the mark; deleting it restores the previous one', async () => {
   const { status, body } = await mark({
     label: 'bot',
     reason: 'charged_back',
@@ -40,17 +40,21 @@ test('sessions are marked, and each of them shows it; a deleted mark gives place
   })
   const { id: markId, created_at } = body.data
   expect([status, body.data]).toMatchObject([201, { label: 'bot', session_count: 2 }])
-  const shown = { id: markId, label: 'bot', reason: 'charged_back', marked_at: created_at }
-  expect([await markOf(1), await markOf(2), await markOf(3)]).toEqual([shown, shown, null])
+  const expectedMark = { id: markId, label: 'bot', reason: 'charged_back', marked_at: created_at }
+  expect([await markOf(1), await markOf(2), await markOf(3)]).toEqual([
+    expectedMark,
+    expectedMark,
+    null,
+  ])
   const newer = await mark({ label: 'legitimate', visitor_id: id('vid', 1) })
   expect(newer.body.data).toMatchObject({ label: 'legitimate', reason: null, session_count: 3 })
   expect((await markOf(1)).id).toBe(newer.body.data.id)
   expect((await remove(newer.body.data.id)).body.data).toEqual(newer.body.data)
-  expect([await markOf(1), await markOf(3)]).toEqual([shown, null])
+  expect([await markOf(1), await markOf(3)]).toEqual([expectedMark, null])
   expectError(await remove(newer.body.data.id), 'request.not_found')
 })
 
-test('a user stands for the sessions that are its now', async () => {
+test('marking a user marks its current sessions', async () => {
   for (const client_user_id of ['first', 'Ada'])
     await readback.send({
       url: `/v1/sessions/${sid(4)}`,
@@ -62,25 +66,29 @@ test('a user stands for the sessions that are its now', async () => {
   expectError(await mark({ label: 'fraud', client_user_id: 'first' }), 'request.validation_failed')
 })
 
-describe('nothing is marked', () => {
-  const named = { session_ids: [sid(5)] }
-  const many = Array.from({ length: maxMarked + 1 }, (_, n) => sid(n))
+describe('marks nothing', () => {
+  const target = { session_ids: [sid(5)] }
+  const many = Array.from({ length: maxSessionsPerMark + 1 }, (_, n) => sid(n))
   test.each<[string, object, string]>([
-    ['without a label', named, 'label'],
-    ['with another label', { label: 'other', ...named }, 'label'],
-    ['with a reason of many words', { label: 'bot', reason: 'Ada complained', ...named }, 'reason'],
-    ['with too long a reason', { label: 'bot', reason: 'x'.repeat(65), ...named }, 'reason'],
-    ['with nothing named', { label: 'bot' }, 'session_ids'],
-    ['with two ways of naming', { label: 'bot', ...named, visitor_id: id('vid', 2) }, 'visitor_id'],
+    ['without a label', target, 'label'],
+    ['with an unknown label', { label: 'other', ...target }, 'label'],
     [
-      'with all three ways',
-      { label: 'bot', ...named, client_user_id: 'a', visitor_id: id('vid', 2) },
+      'with a reason of many words',
+      { label: 'bot', reason: 'Ada complained', ...target },
+      'reason',
+    ],
+    ['with too long a reason', { label: 'bot', reason: 'x'.repeat(65), ...target }, 'reason'],
+    ['without a target', { label: 'bot' }, 'session_ids'],
+    ['with two targets', { label: 'bot', ...target, visitor_id: id('vid', 2) }, 'visitor_id'],
+    [
+      'with all three targets',
+      { label: 'bot', ...target, client_user_id: 'a', visitor_id: id('vid', 2) },
       'visitor_id',
     ],
     ['with no session', { label: 'bot', session_ids: [] }, 'session_ids'],
     ['with a session twice', { label: 'bot', session_ids: [sid(5), sid(5)] }, 'session_ids'],
     ['with too many sessions', { label: 'bot', session_ids: many }, 'session_ids'],
-    ['with what is no id', { label: 'bot', session_ids: [sid(5), 'sid_1'] }, 'session_ids.1'],
+    ['with a malformed id', { label: 'bot', session_ids: [sid(5), 'sid_1'] }, 'session_ids.1'],
     ['with an unknown session', { label: 'bot', session_ids: [sid(5), sid(77)] }, 'session_ids'],
     [
       'with a session of another environment',
@@ -88,8 +96,8 @@ describe('nothing is marked', () => {
       'session_ids',
     ],
     ['with an unknown visitor', { label: 'bot', visitor_id: id('vid', 77) }, 'visitor_id'],
-    ['with a user that cannot be', { label: 'bot', client_user_id: 'a\u0000b' }, 'client_user_id'],
-    ['with a member more', { label: 'bot', ...named, note: 'x' }, 'note'],
+    ['with an invalid user id', { label: 'bot', client_user_id: 'a\u0000b' }, 'client_user_id'],
+    ['with an unknown member', { label: 'bot', ...target, note: 'x' }, 'note'],
   ])('%s', async (_, body, name) => {
     const before = await readback.eventCount()
     expectError(await mark(body), 'request.validation_failed', name)
@@ -110,7 +118,7 @@ describe('nothing is marked', () => {
   })
 })
 
-test('a mark is written for the sessions that it changes', async () => {
+test('writes a mark only for the sessions that it changes', async () => {
   const body = { label: 'human', reason: 'called' }
   const first = await mark({ ...body, session_ids: [sid(3)] })
   const before = await readback.eventCount()
@@ -123,13 +131,13 @@ test('a mark is written for the sessions that it changes', async () => {
   ])
   const third = await mark({ ...body, session_ids: [sid(3), sid(5)] })
   expect([third.body.data, await readback.eventCount()]).toEqual([second.body.data, before + 1])
-  // Another reason makes it another mark.
+  // A different reason makes a new mark.
   const other = await mark({ ...body, reason: 'another', session_ids: [sid(3), sid(5)] })
   expect(other.body.data.id).not.toBe(second.body.data.id)
 })
 
-test('a mark is on as many sessions as may be, and of two that delete it at once one finds it', async () => {
-  const sessions = Array.from({ length: maxMarked }, (_, n) => 10_000 + n)
+test('marks the maximum number of sessions, and of two concurrent deletions one succeeds', async () => {
+  const sessions = Array.from({ length: maxSessionsPerMark }, (_, n) => 10_000 + n)
   await readback.score(
     ...sessions.map((n) => ({
       session_id: sid(n),
@@ -138,7 +146,7 @@ test('a mark is on as many sessions as may be, and of two that delete it at once
     })),
   )
   const { body } = await mark({ label: 'bot', session_ids: sessions.map(sid) })
-  expect(body.data.session_count).toBe(maxMarked)
+  expect(body.data.session_count).toBe(maxSessionsPerMark)
   const both = await Promise.all([remove(body.data.id), remove(body.data.id)])
   expect(both.map(({ status }) => status).toSorted()).toEqual([200, 404])
 })

@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest'
-import { followTrusted } from '../../../services/scoring/identity/trusted.ts'
+import { followTrustedDirectories } from '../../../services/scoring/identity/trusted-directories.ts'
 import { type ApiOrganization, startApi } from '../../support/api.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -18,7 +18,7 @@ const remove = (owner: ApiOrganization, domain: string) =>
     key: owner.key,
   })
 
-it('is added, shown, renamed and removed', async () => {
+it('a directory is added, listed, renamed and removed', async () => {
   const owner = await api.organization()
   expect(await list(owner)).toEqual([])
   const added = await add(owner, { domain: 'Agent.example', name: 'Acme' })
@@ -35,7 +35,7 @@ it('is added, shown, renamed and removed', async () => {
   expect(await list(owner)).toMatchObject(left)
 })
 
-it('names every member that does not fit', async () => {
+it('names every invalid member', async () => {
   const { status, body } = await add(await api.organization(), {
     domain: '203.0.113.9',
     name: '',
@@ -46,7 +46,7 @@ it('names every member that does not fit', async () => {
   expect(names.toSorted()).toEqual(['domain', 'more', 'name'])
 })
 
-it('makes an event for each change, and none where nothing changes', async () => {
+it('appends an event for each change, and none if nothing changes', async () => {
   const owner = await api.organization()
   const act = async () => {
     await add(owner, { domain: 'agent.example' })
@@ -57,10 +57,10 @@ it('makes an event for each change, and none where nothing changes', async () =>
   await api.given().when(act).thenExpect({ events })
 })
 
-it('is of one organization alone, whose scoring follows it at once', async () => {
+it('belongs to one organization, whose scoring applies it at once', async () => {
   const owner = await api.organization()
   const other = await api.organization()
-  const { findTrusted, stop } = await followTrusted(api.core)
+  const { findTrusted, stop } = await followTrustedDirectories(api.core)
   const found = () =>
     [owner, other].map(({ organizationId }) => findTrusted(organizationId, 'agent.example'))
   expect(found()).toEqual([null, null])

@@ -1,17 +1,17 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readConfig } from '../../../infra/config.ts'
+import { expireOverdue } from '../../../services/gate/expiry.ts'
 import { sessionTtlMs } from '../../../services/gate/sessions.ts'
-import { expireOverdue } from '../../../services/gate/time-outs.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
-import { graceMs } from '../../../services/organizations/decide-key.ts'
-import { revokeExpiredGraces } from '../../../services/organizations/grace-scheduler.ts'
-import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
+import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
+import { revokeKeysAfterGracePeriod } from '../../../services/organizations/grace-scheduler.ts'
+import { recordDataExpiry } from '../../../services/organizations/retention-scheduler.ts'
 import { sessionId, startWorld } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
 import { type Send, sendTo } from '../../support/send.ts'
 
-const answer = z.object({
+const responseSchema = z.object({
   data: z.looseObject({ id: z.string() }),
   meta: z.object({ request_id: z.string() }),
 })
@@ -41,9 +41,9 @@ const { keyId, revealedKey: key } = await world.issue({
 const serviceId = await world.service(organizationId)
 afterAll(() => world.stop())
 
-const own = (path: string) => `/v1/organizations/${organizationId}${path}`
+const organizationUrl = (path: string) => `/v1/organizations/${organizationId}${path}`
 
-/** Sends a request that succeeds, by the key unless told. Each is at a time of its own, so that the order is known. */
+/** Sends a request that must succeed. Each has a distinct time, so that the order is defined. */
 async function send(method: NonNullable<Send['method']>, url: string, request: Partial<Send> = {}) {
   world.now.ms += 1
   const from = { ip: freshAddress(), key }
@@ -52,10 +52,10 @@ async function send(method: NonNullable<Send['method']>, url: string, request: P
   return body
 }
 
-const change = async (...sent: Parameters<typeof send>) => answer.parse(await send(...sent))
+const change = async (...sent: Parameters<typeof send>) => responseSchema.parse(await send(...sent))
 
-/** The whole log, page by page. */
-async function auditLog({ limit = 200, url = own('/audit-log'), by = key } = {}) {
+/** Reads the whole audit log, page by page. */
+async function auditLog({ limit = 200, url = organizationUrl('/audit-log'), by = key } = {}) {
   const entries: z.output<typeof page>['data'] = []
   for (let cursor = ''; ; ) {
     const read = await send('GET', `${url}?limit=${limit}&cursor=${cursor}`, { key: by })
@@ -71,35 +71,35 @@ const about = async (subject: string) =>
     .filter(({ subject_id }) => subject_id === subject)
     .map(({ type, actor, request_id }) => ({ type, actor, request_id }))
 
-/** What came to the log meanwhile. */
+/** Returns the entries added meanwhile. */
 async function during<T>(work: () => Promise<T>) {
   const before = new Set((await auditLog()).map(({ id }) => id))
   const result = await work()
   return { result, entries: (await auditLog()).filter(({ id }) => !before.has(id)) }
 }
 
-describe('an entry says who it was, and by which request', () => {
+describe('an entry has the actor and the request of', () => {
   test('a key', async () => {
-    const made = await change('POST', own('/api-keys'), { body: { name: 'New' } })
-    const url = own(`/api-keys/${made.data.id}`)
+    const created = await change('POST', organizationUrl('/api-keys'), { body: { name: 'New' } })
+    const url = organizationUrl(`/api-keys/${created.data.id}`)
     const renamed = await change('PATCH', url, { body: { name: 'Newer' } })
     const rotated = await change('POST', `${url}/rotations`)
     const revoked = await change('DELETE', url)
     const actor = { type: 'key', id: keyId }
-    expect(await about(made.data.id)).toEqual([
+    expect(await about(created.data.id)).toEqual([
       { type: 'ApiKeyRevoked', actor, request_id: revoked.meta.request_id },
       { type: 'ApiKeyRotated', actor, request_id: rotated.meta.request_id },
       { type: 'ApiKeyRenamed', actor, request_id: renamed.meta.request_id },
-      { type: 'ApiKeyIssued', actor, request_id: made.meta.request_id },
+      { type: 'ApiKeyIssued', actor, request_id: created.meta.request_id },
     ])
     expect(await about(rotated.data.id)).toEqual([
       { type: 'ApiKeyIssued', actor, request_id: rotated.meta.request_id },
     ])
   })
 
-  test('a key that corrected a visitor, and why', async () => {
+  test('a visitor correction by a key, with its reason', async () => {
     const [stays, goes] = [await world.person(organizationId), await world.person(organizationId)]
-    const url = own(`/visitors/${stays.visitorId}/merges`)
+    const url = organizationUrl(`/visitors/${stays.visitorId}/merges`)
     const body = { visitor_id: goes.visitorId, reason: ' One person, two browsers. ' }
     await send('POST', url, { body })
     const entries = (await auditLog()).filter(({ type }) => type === 'VisitorCorrected')
@@ -110,16 +110,18 @@ describe('an entry says who it was, and by which request', () => {
       await expect(send('POST', url, { body: { ...body, reason } })).rejects.toThrow('reason')
   })
 
-  test('a key, of an organization, an endpoint, a session and a service', async () => {
+  test('changes by a key of an organization, an endpoint, a session and a service', async () => {
     const actor = { type: 'key', id: keyId }
-    await send('PATCH', own(''), { body: { name: 'Other' } })
+    await send('PATCH', organizationUrl(''), { body: { name: 'Other' } })
     const body = {
       name: 'Hooks',
       url: 'https://shop.example/',
       event_types: ['session.result.persisted'],
     }
-    const { data: endpoint } = await change('POST', own('/webhooks/endpoints'), { body })
-    await send('DELETE', own(`/webhooks/endpoints/${endpoint.id}`))
+    const { data: endpoint } = await change('POST', organizationUrl('/webhooks/endpoints'), {
+      body,
+    })
+    await send('DELETE', organizationUrl(`/webhooks/endpoints/${endpoint.id}`))
     await world.score(organizationId, 'live')
     for (const client_user_id of ['robin@shop.example', null])
       await send('PATCH', `/v1/sessions/${sessionId}`, { body: { client_user_id } })
@@ -134,7 +136,7 @@ describe('an entry says who it was, and by which request', () => {
     expect(await newest(serviceId, 1)).toMatchObject(by('GateServiceChanged'))
   })
 
-  test('an agent, the person who approves, and the service that ends it', async () => {
+  test('an agent, the person who approves, and the service that ends a Gate session', async () => {
     const signup = await during(async () => {
       const { id, ackToken, pollToken, ...session } = await world.gate.signUp(serviceId)
       const body = { ack_token: ackToken }
@@ -160,7 +162,7 @@ describe('an entry says who it was, and by which request', () => {
     expect(login.entries).toMatchObject([opened])
   })
 
-  test('nobody by the id of a session that waits: its id lets one decide', async () => {
+  test('a pending Gate session, without its id, which would allow approving it', async () => {
     const waiting = await world.gate.open(serviceId)
     const { agentToken = '' } = await world.gate.signUp(serviceId)
     const login = await world.gate.openLogin(serviceId, agentToken)
@@ -169,7 +171,7 @@ describe('an entry says who it was, and by which request', () => {
     expect(text).not.toContain(login)
   })
 
-  test('the person who declines in a browser, or the agent that gives up', async () => {
+  test('the person who declines in a browser, or the agent that cancels', async () => {
     const request_id = expect.stringMatching(/^req_/)
     const rejected = { type: 'GateSessionRejected', request_id }
     const cancelled = async (headers: Record<string, string>) => {
@@ -184,18 +186,18 @@ describe('an entry says who it was, and by which request', () => {
     expect(entries).toEqual([{ ...rejected, actor: agent }])
   })
 
-  test("the operator, and the server's own clock", async () => {
+  test('the operator, and schedulers', async () => {
     const { keyId: old } = await world.issue({ organizationId })
     const { deps } = world
-    await send('POST', own(`/api-keys/${old}/rotations`))
+    await send('POST', organizationUrl(`/api-keys/${old}/rotations`))
     const { id } = await world.gate.open(serviceId)
     world.now.ms += sessionTtlMs
     await expireOverdue(world.gateParts)
-    world.now.ms += graceMs
-    await revokeExpiredGraces(deps)
+    world.now.ms += rotationGraceMs
+    await revokeKeysAfterGracePeriod(deps)
     await setDataPolicy(deps, { organizationId, changes: { session_days: 30 } })
     world.now.ms += 1
-    await expireOldData({ ...deps, config: readConfig({}) })
+    await recordDataExpiry({ ...deps, config: readConfig({}) })
     const operator = { type: 'operator', id: 'test' }
     const scheduler = (name: string) => ({ type: 'scheduler', id: name })
     const entry = (type: string, actor: object) => ({ type, actor, request_id: null })
@@ -209,7 +211,7 @@ describe('an entry says who it was, and by which request', () => {
   })
 })
 
-test('pages are the list, newest first, and have nothing of another organization', async () => {
+test('pages list all entries of the organization, newest first, and no others', async () => {
   await world.issue({ organizationId: await world.organization('elsewhere') })
   const all = await auditLog()
   expect(all.length).toBeGreaterThan(20)
@@ -221,14 +223,14 @@ test('pages are the list, newest first, and have nothing of another organization
   expect(new Set(organizations)).toEqual(new Set([organizationId]))
 })
 
-test('no entry has a value of a person, or a secret', async () => {
+test('no entry contains personal data or a secret', async () => {
   const text = JSON.stringify(await auditLog())
   const secrets = ['sk_live_', 'whsec_', 'agt_', 'gtpoll_']
   for (const value of ['robin@shop.example', 'Robin', '10.0.', ...secrets])
     expect(text).not.toContain(value)
 })
 
-test('a test key reads no live id, and what was done to test things by whomever', async () => {
+test('a test key reads entries of the test environment by any actor, without ids of live keys', async () => {
   const organizationId = await world.organization('both')
   const issue = (environment: 'live' | 'test') => {
     world.now.ms += 1
@@ -237,8 +239,8 @@ test('a test key reads no live id, and what was done to test things by whomever'
   const [live, ofTest] = [await issue('live'), await issue('test')]
   const url = `/v1/organizations/${organizationId}`
   const make = async (environment: string, { revealedKey }: typeof live) => {
-    const asked = { body: { name: 'New', environment }, key: revealedKey }
-    return (await change('POST', `${url}/api-keys`, asked)).data.id
+    const request = { body: { name: 'New', environment }, key: revealedKey }
+    return (await change('POST', `${url}/api-keys`, request)).data.id
   }
   const liveMade = await make('live', live)
   const testMade = [await make('test', live), await make('test', ofTest)]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { normalOrigin } from '../../../services/organizations/checked-input.ts'
+import { normalizeOrigin } from '../../../services/organizations/checked-input.ts'
 
 test.each([
   ['https://shop.example', 'https://shop.example'],
@@ -10,8 +10,8 @@ test.each([
   ['https://*.shop.example/', 'https://*.shop.example'],
   ['https://*.Bücher.example', 'https://*.xn--bcher-kva.example'],
   ['https://bücher.example', 'https://xn--bcher-kva.example'],
-])('live keys take %s', (text, stored) => {
-  expect(normalOrigin(text, 'live')).toBe(stored)
+])('live keys accept %s', (text, stored) => {
+  expect(normalizeOrigin(text, 'live')).toBe(stored)
 })
 
 test.each([
@@ -32,14 +32,14 @@ test.each([
   'ftp://shop.example',
   'null',
   '',
-])('live keys refuse %j', (text) => {
-  expect(normalOrigin(text, 'live')).toBeUndefined()
+])('live keys reject %j', (text) => {
+  expect(normalizeOrigin(text, 'live')).toBeUndefined()
 })
 
-test('test keys also take any exact http or https origin', () => {
-  expect(normalOrigin('http://localhost:3000', 'test')).toBe('http://localhost:3000')
-  expect(normalOrigin('http://192.0.2.1', 'test')).toBe('http://192.0.2.1')
-  expect(normalOrigin('https://*.shop.example', 'test')).toBe('https://*.shop.example')
-  expect(normalOrigin('http://*.shop.example', 'test')).toBeUndefined()
-  expect(normalOrigin('https://*.shop.example:8443', 'test')).toBeUndefined()
+test('test keys also accept any exact http or https origin', () => {
+  expect(normalizeOrigin('http://localhost:3000', 'test')).toBe('http://localhost:3000')
+  expect(normalizeOrigin('http://192.0.2.1', 'test')).toBe('http://192.0.2.1')
+  expect(normalizeOrigin('https://*.shop.example', 'test')).toBe('https://*.shop.example')
+  expect(normalizeOrigin('http://*.shop.example', 'test')).toBeUndefined()
+  expect(normalizeOrigin('https://*.shop.example:8443', 'test')).toBeUndefined()
 })

@@ -13,7 +13,7 @@ const organizationId = timeOrderedId('org', 0, (size) => Buffer.alloc(size))
 const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 beforeEach(() => {
-  // What was remembered before is asked for again.
+  // Lets the caches expire.
   api.now.ms += 60_000
 })
 
@@ -24,21 +24,21 @@ async function newInstallation() {
 }
 
 const gateUrl = 'https://gate.example'
-/** The keys as a process has them that is reached at the URL. */
+/** Creates the consent keys of a process with this public URL. */
 const keysAt = (publicUrl = gateUrl, { deps } = api) => createConsentKeys({ ...deps, publicUrl })
 
 async function active({ pool } = api) {
   const { rows } = await listKeys(pool, organizationId, { limit: 200 })
   return rows.filter(({ status }) => status === 'active')
 }
-/** Of the active publishable keys, newest first. */
+/** Active publishable keys, newest first. */
 const origins = async () =>
   (await active())
     .filter(({ type, environment }) => type === 'publishable' && environment === 'live')
     .map(({ allowed_origins }) => allowed_origins)
 const revoke = (keyId: string) => revokeApiKey(api.deps, { organizationId, keyId, by: 'operator' })
 
-test('the first who asks makes an organization with one key of each type, for this origin only', async () => {
+test('the first call creates an organization with one key of each type, for this origin only', async () => {
   const keys = keysAt()
   const publishable = await keys.publishableKey()
   expect(publishable).toMatch(/^pk_live_/)
@@ -55,14 +55,14 @@ test('the first who asks makes an organization with one key of each type, for th
   })
 })
 
-test('whoever asks later, in whichever process, gets the same', async () => {
+test('later calls in any process return the same keys', async () => {
   const [one, two] = [keysAt(), keysAt()]
   expect(await two.publishableKey()).toBe(await one.publishableKey())
   expect(await two.secretHashes()).toEqual(await one.secretHashes())
   expect(await active()).toHaveLength(2)
 })
 
-test('servers that are reached at different addresses have a key each, for their own', async () => {
+test('servers with different public URLs have separate keys', async () => {
   const one = await keysAt().publishableKey()
   const two = await keysAt('https://other.example').publishableKey()
   api.now.ms += 60_000
@@ -71,7 +71,7 @@ test('servers that are reached at different addresses have a key each, for their
   expect(await origins()).toEqual([['https://other.example'], ['https://gate.example']])
 })
 
-test('ten addresses have a key; the oldest goes, and comes back when it is asked for', async () => {
+test('at most ten origins have a key; a revoked one is issued again when needed', async () => {
   for (let i = 0; i < 12; i++) {
     api.now.ms += 1000
     await keysAt(`https://server-${i}.example`).publishableKey()
@@ -84,7 +84,7 @@ test('ten addresses have a key; the oldest goes, and comes back when it is asked
 })
 
 test.each(['suspended', 'deleted'] as const)(
-  'while the organization is %s it is 503, also where a key is missing',
+  'rejects with 503 while the organization is %s, also if a key is missing',
   async (status) => {
     await keysAt().publishableKey()
     await setStatus(api.deps, organizationId, status)
@@ -102,14 +102,14 @@ test.each(['suspended', 'deleted'] as const)(
   },
 )
 
-test('a server on plain http has keys of the test environment', async () => {
+test('a server on plain HTTP has test keys', async () => {
   const keys = keysAt('http://127.0.0.1:7700')
   expect(await keys.publishableKey()).toMatch(/^pk_test_/)
   const [hash] = await keys.secretHashes()
   expect(await keysAt().secretHashes()).not.toContain(hash)
 })
 
-test('keys that were revoked are replaced, at the latest once they are believed nowhere', async () => {
+test('revoked keys are replaced by the time the key caches expire', async () => {
   const keys = keysAt()
   const [publishable, hashes] = [await keys.publishableKey(), await keys.secretHashes()]
   for (const { id, environment } of await active()) if (environment === 'live') await revoke(id)
@@ -123,7 +123,7 @@ test('keys that were revoked are replaced, at the latest once they are believed 
   expect(await keysAt().publishableKey()).toBe(next)
 })
 
-test('a new master key gets keys of its own, which go on when the old one is taken away', async () => {
+test('a new master key gets new keys, which keep working when the old one is removed', async () => {
   const fresh = await newInstallation()
   const [old, next] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
   const keysBy = (...masters: string[]) => {
@@ -140,12 +140,12 @@ test('a new master key gets keys of its own, which go on when the old one is tak
   const changed = await askedOf(next, old)
   expect(changed.publishable).not.toBe(first.publishable)
   expect(changed.hashes).toEqual([expect.any(String), ...first.hashes])
-  // A process that was not started again yet goes on with its own, and opens what is sealed to either.
+  // A process that was not restarted yet keeps its keys, and opens tokens sealed for either.
   expect(await askedOf(old, next)).toEqual({ ...changed, publishable: first.publishable })
   expect(await askedOf(next)).toEqual({ ...changed, hashes: changed.hashes.slice(0, 1) })
 })
 
-test('a failure is not remembered', async () => {
+test('failures are not cached', async () => {
   const { decideAs } = api.deps
   let isAway = true
   const failing: typeof decideAs = (actor) => (request) =>
@@ -157,20 +157,20 @@ test('a failure is not remembered', async () => {
   expect(await keys.publishableKey()).toMatch(/^pk_live_/)
 })
 
-test('64 who ask two processes of a new installation at once all get keys that work', async () => {
+test('64 concurrent calls to two processes of a new installation all get working keys', async () => {
   const fresh = await newInstallation()
-  // The slug is taken: by a customer from before this version.
+  // A customer of an earlier version has the slug.
   await createOrganization(fresh.deps, { name: 'Customer', slug: 'tidegate-consent' })
   const processes = [keysAt(gateUrl, fresh), keysAt(gateUrl, fresh)]
   const asking = processes.flatMap((keys) => Array<typeof keys>(32).fill(keys))
-  const answers = await Promise.all(
+  const results = await Promise.all(
     asking.map(async (keys) => [await keys.publishableKey(), await keys.secretHashes()] as const),
   )
   fresh.now.ms += 15_000
   const opening = await keysAt(gateUrl, fresh).secretHashes()
   const working = (await active(fresh)).map(({ display_key }) => display_key)
-  expect(working).toEqual(expect.arrayContaining(answers.map(([key]) => key)))
-  expect(opening).toEqual(expect.arrayContaining(answers.flatMap(([, hashes]) => hashes)))
+  expect(working).toEqual(expect.arrayContaining(results.map(([key]) => key)))
+  expect(opening).toEqual(expect.arrayContaining(results.flatMap(([, hashes]) => hashes)))
   const { rows: organizations } = await fresh.pool.query('select slug from read.organizations')
   expect(organizations).toHaveLength(2)
 })

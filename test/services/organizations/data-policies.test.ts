@@ -4,8 +4,8 @@ import { lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
 import { findDataExpiration } from '../../../projections/policies/queries.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
-import { noDataPolicy } from '../../../services/organizations/decide-data-policy.ts'
-import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
+import { defaultDataPolicy } from '../../../services/organizations/decide-data-policy.ts'
+import { recordDataExpiry } from '../../../services/organizations/retention-scheduler.ts'
 import { startApi } from '../../support/api.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -14,9 +14,9 @@ const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 
 const expire = (env: NodeJS.ProcessEnv = {}) =>
-  expireOldData({ ...api.deps, config: readConfig(env) })
+  recordDataExpiry({ ...api.deps, config: readConfig(env) })
 
-test('the detail shows the policy, and keys of the organization follow it at once', async () => {
+test('the organization shows its policy, which applies to its keys at once', async () => {
   const { organizationId, key, path: url } = await api.organization()
   const { revealedKey } = await api.issue({ organizationId, type: 'publishable' })
   const shortens = async () => {
@@ -27,32 +27,32 @@ test('the detail shows the policy, and keys of the organization follow it at onc
   const changes = { session_days: 30, shortens_addresses: true, allows_minimal_mode: true }
   await setDataPolicy(api.deps, { organizationId, changes })
   expect((await api.send({ url, key })).body.data.data_policy).toEqual({
-    ...noDataPolicy,
+    ...defaultDataPolicy,
     ...changes,
     changed_at: new Date(api.now.ms).toISOString(),
   })
   expect(await shortens()).toBe(true)
 })
 
-test('each day more has ended of who has days, by a policy or by the settings, and of nobody else', async () => {
-  const own = await api.organization()
+test('each day, data of organizations with a retention period expires, set by policy or by default, and no other data', async () => {
+  const withPolicy = await api.organization()
   const other = await api.organization()
   const changes = { visitor_days: 10, session_days: 0 }
-  await setDataPolicy(api.deps, { organizationId: own.organizationId, changes })
+  await setDataPolicy(api.deps, { organizationId: withPolicy.organizationId, changes })
   await expire()
   const today = api.now.ms - (api.now.ms % day)
   const endedOf = ({ organizationId }: { organizationId: string }) =>
     findDataExpiration(api.pool, organizationId)
-  expect(await endedOf(own)).toMatchObject({
+  expect(await endedOf(withPolicy)).toMatchObject({
     visitors_before: today - 10 * day,
     sessions_before: null,
   })
   expect(await endedOf(other)).toBeUndefined()
   expect(await expire()).toBe(0)
   api.now.ms += day
-  // What the operator keeps ends for those alone who say nothing themselves.
+  // The operator's default applies only to organizations without their own setting.
   await expire({ SESSION_RETENTION_DAYS: '5' })
-  expect(await endedOf(own)).toMatchObject({
+  expect(await endedOf(withPolicy)).toMatchObject({
     visitors_before: today - 9 * day,
     sessions_before: null,
   })

@@ -5,17 +5,17 @@ import {
   decideDirectoryAddition,
   decideDirectoryRemoval,
 } from '../../../services/organizations/decide-agent-directories.ts'
-import { organization, organizationId, refusal } from './given.ts'
+import { organization, organizationId, refusal } from './fixtures.ts'
 
 const at = { by: 'key', eventId: 'evt_change', now: 9 } as const
 type State = Parameters<typeof decideDirectoryAddition>[0]
 const acme = { domain: 'agent.example', name: 'Acme' }
 
-describe('adding a directory', () => {
+describe('decideDirectoryAddition', () => {
   const add = (request: { domain: string; name?: string }, state: Partial<State> = {}) =>
     decideDirectoryAddition({ organization, directories: [], ...state }, { ...request, ...at })
 
-  it('says its domain as signatures name it, and its name', () => {
+  it('records the normalized domain and the name', () => {
     const data = { organization_id: organizationId, ...acme, added_at: 9 }
     expect(add({ domain: 'AGENT.Example.:443', name: ' Acme ' })).toMatchObject([
       {
@@ -25,7 +25,7 @@ describe('adding a directory', () => {
     ])
   })
 
-  it('does nothing where it is there by that name, and gives it another', () => {
+  it('returns no event for the same name, and renames for another', () => {
     expect(add(acme, { directories: [acme] })).toEqual([])
     expect(add({ domain: acme.domain }, { directories: [acme] })).toMatchObject([
       { event: { data: { domain: acme.domain, name: null } } },
@@ -33,27 +33,27 @@ describe('adding a directory', () => {
   })
 
   it.each([
-    ['an address', '203.0.113.9'],
-    ['an address of IPv6', '[2001:db8::1]'],
-    ['a number that is an address', '3405803785'],
+    ['an IPv4 address', '203.0.113.9'],
+    ['an IPv6 address', '[2001:db8::1]'],
+    ['an IPv4 address as a number', '3405803785'],
     ['a URL', 'https://agent.example'],
     ['a path', 'agent.example/keys'],
     ['a user', 'me@agent.example'],
-    ['all names below one', '*.agent.example'],
-    ['a name of this machine', 'localhost'],
-    ['a port that is none', 'agent.example:99999'],
+    ['a wildcard', '*.agent.example'],
+    ['a local name', 'localhost'],
+    ['an invalid port', 'agent.example:99999'],
     ['two names', 'agent.example, other.example'],
-    ['a line of its own', 'agent.example\n'],
-    ['nothing', ''],
+    ['a line feed', 'agent.example\n'],
+    ['an empty string', ''],
     ['a name that is too long', `${'a.'.repeat(130)}example`],
-  ])('refuses %s, and a bad name with it', (_, domain) => {
+  ])('throws 422 for %s, and for an invalid name with it', (_, domain) => {
     expect(refusal(() => add({ domain, name: ' ' })).details).toMatchObject({
       fields: [{ name: 'domain' }, { name: 'name' }],
       parameter_set: 'agent_directory_add',
     })
   })
 
-  it('is for a hundred at most, whose names may change', () => {
+  it('throws 409 above 100 directories, which can still be renamed', () => {
     const directories = Array.from({ length: 100 }, (_, i) => ({
       domain: `a${i}.example`,
       name: null,
@@ -62,18 +62,18 @@ describe('adding a directory', () => {
     expect(add({ domain: 'a7.example', name: 'New' }, { directories })).toHaveLength(1)
   })
 
-  it('is for an organization that is there and active', () => {
+  it('throws unless the organization exists and is active', () => {
     const suspended = { ...organization, status: 'suspended' } as const
     expect(refusal(() => add(acme, { organization: undefined })).status).toBe(404)
     expect(refusal(() => add(acme, { organization: suspended })).status).toBe(403)
   })
 })
 
-describe('removing a directory', () => {
+describe('decideDirectoryRemoval', () => {
   const remove = (domain: string) =>
     decideDirectoryRemoval({ organization, directories: [acme] }, { domain, ...at })
 
-  it('takes any spelling of its domain', () => {
+  it('accepts any spelling of the domain', () => {
     const data = { organization_id: organizationId, domain: acme.domain, removed_at: 9 }
     expect(remove('Agent.example.')).toMatchObject([
       { event: { type: 'AgentDirectoryRemoved', data } },
@@ -91,11 +91,11 @@ describe('removing a directory', () => {
 it.each([
   ['agent.example:8443', 'agent.example:8443'],
   ['B\u00dcCHER.EXAMPLE.', 'xn--bcher-kva.example'],
-])('the domain of an agent %s is %s', (text, domain) => {
+])('agentDomain(%s) is %s', (text, domain) => {
   expect(agentDomain(text)).toBe(domain)
 })
 
-it('the domain of an agent is the same when it is read again, and never throws', () => {
+it('agentDomain is idempotent and never throws', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.domain(), fc.webAuthority()), (text) => {
       const domain = agentDomain(text)

@@ -21,9 +21,9 @@ import {
   publishableKey,
   refusal,
   secretKey,
-} from './given.ts'
+} from './fixtures.ts'
 
-/** A key that may give everything in the environment of the given keys. */
+/** A caller that can grant every scope in the environment of the keys under test. */
 const allScopes = { environment: 'live', scopes: ['*'] } as const
 const suspended = { ...organization, status: 'suspended' } as const
 const rotating = {
@@ -46,7 +46,7 @@ const codeOf = (work: () => unknown) => refusal(work).code
 const events = (decisions: ReturnType<typeof decideKeyUpdate>) =>
   decisions.map(({ event }) => event)
 
-describe('a key is issued', () => {
+describe('decideKeyIssue', () => {
   const keyId = asId('key', `key_${'2'.repeat(26)}`)
   const state = { organization, counts: noKeys, existing: undefined }
 
@@ -56,7 +56,7 @@ describe('a key is issued', () => {
   }
   const secret = (...scopes: string[]) => ({ type: 'secret', scopes }) as const
 
-  test('given an active organization, when a key is issued, then it is', () => {
+  test('issues a key for an active organization', () => {
     const decisions = decideKeyIssue(state, command(secret('*', '*')))
     const spec = {
       name: 'Server',
@@ -73,7 +73,7 @@ describe('a key is issued', () => {
     expect(decisions[0]?.meta).toMatchObject({ time: 9, organizationId, environment: 'live' })
   })
 
-  test('given no organization, or one that is not active, then no key is issued', () => {
+  test('throws unless the organization exists and is active', () => {
     const issue = (organization: (typeof state)['organization'] | undefined) => () =>
       decideKeyIssue({ ...state, organization }, command())
     expect(codeOf(issue(undefined))).toBe('request.not_found')
@@ -81,7 +81,7 @@ describe('a key is issued', () => {
       expect(codeOf(issue({ ...organization, status }))).toBe('auth.organization_inactive')
   })
 
-  test('given as many keys as there can be, then no more are issued', () => {
+  test('throws 409 at the maximum number of keys', () => {
     const many = { ...state, counts: { active: 100, secret: { live: 0, test: 0 } } }
     expect(refusal(() => decideKeyIssue(many, command()))).toMatchObject({
       code: 'request.conflict',
@@ -106,23 +106,23 @@ describe('a key is issued', () => {
       { ...by, environment: 'test' },
       'environment is not allowed: test, as the caller',
     ],
-  ])('given a calling key, then it does not give %s', (_, request, caller, message) => {
+  ])('does not let a key grant %s', (_, request, caller, message) => {
     expect(refusal(() => decideKeyIssue(state, command(request, caller))).message).toBe(message)
   })
 
   test.each<[string, Partial<KeyRequest>, KeyCaller]>([
     ['its own scopes', secret('sessions:read', 'api_keys:manage'), by],
     ['a publishable key', { type: 'publishable' }, by],
-    ['the default scopes, where it has none of its own', {}, { ...by, scopes: [] }],
+    ['the default scopes to a key without scopes', {}, { ...by, scopes: [] }],
     ['anything with *', secret('*'), allScopes],
-    ['a test key by a live one', { environment: 'test' }, allScopes],
-    ['a test key by a test key', { environment: 'test' }, { ...allScopes, environment: 'test' }],
+    ['a test key as a live key', { environment: 'test' }, allScopes],
+    ['a test key as a test key', { environment: 'test' }, { ...allScopes, environment: 'test' }],
     ['anything as the operator', { environment: 'test' }, 'operator'],
-  ])('given a caller, then it gives %s', (_, request, caller) => {
+  ])('lets a caller grant %s', (_, request, caller) => {
     expect(decideKeyIssue(state, command(request, caller))).toHaveLength(1)
   })
 
-  test('given the key of the command, then the command is a repetition and does nothing', () => {
+  test('returns no event if the key of the command exists', () => {
     const full = { active: 100, secret: { live: 256, test: 0 } }
     expect(decideKeyIssue({ ...state, counts: full, existing: secretKey }, command())).toEqual([])
   })
@@ -144,7 +144,7 @@ describe('a key is issued', () => {
       { client_target: 'native_ios' },
       { type: 'publishable', client_target: 'native_ios', allowed_origins: [] },
     ],
-  ])('a name with %j makes %j', (request, spec) => {
+  ])('completes a name with %j to %j', (request, spec) => {
     expect(command(request).spec).toMatchObject(spec)
   })
 
@@ -163,14 +163,14 @@ describe('a key is issued', () => {
     ['name', { name: 'x'.repeat(101) }],
     ['name', { name: '😀'.repeat(101) }],
     ['name', { name: 'half \ud83d' }],
-  ])('a bad %s is refused: %j', (name, request) => {
+  ])('rejects an invalid %s: %j', (name, request) => {
     expect(refusal(() => command(request))).toMatchObject({
       code: 'request.validation_failed',
       details: { fields: [{ name }], parameter_set: 'api_key_create' },
     })
   })
 
-  test('a name is as long as its characters, whatever they take to store', () => {
+  test('counts the characters of a name, not its bytes', () => {
     const name = '😀'.repeat(100)
     expect(command({ name }).spec.name).toBe(name)
   })
@@ -183,7 +183,7 @@ describe('a key is issued', () => {
     expect(details?.fields).toMatchObject([{ expected }])
   })
 
-  test('what a refused field held is not repeated: it may be a key', () => {
+  test('errors do not repeat invalid values, which may be keys', () => {
     const pasted = `sk_live_${'0'.repeat(38)}`
     const name = `${pasted}\n${pasted.repeat(3)}`
     for (const request of [{ allowed_origins: [pasted] }, secret(pasted), { name }]) {
@@ -193,7 +193,7 @@ describe('a key is issued', () => {
   })
 })
 
-describe('a key is changed', () => {
+describe('decideKeyUpdate', () => {
   const update = (key: ApiKeyRow | undefined, changes: object, state = { organization }) =>
     decideKeyUpdate(
       { ...state, key },
@@ -201,7 +201,7 @@ describe('a key is changed', () => {
     )
   const updateCode = (...args: Parameters<typeof update>) => codeOf(() => update(...args))
 
-  test('given a secret key, when its name and scopes change, then there is an event for each', () => {
+  test('returns an event each for a new name and new scopes', () => {
     const decisions = update(secretKey, { name: ' New ', scopes: ['*', '*'] })
     expect(events(decisions)).toEqual([
       { type: 'ApiKeyRenamed', data: { ...about, name: 'New', renamed_at: 9 } },
@@ -217,31 +217,28 @@ describe('a key is changed', () => {
       ['https://shop.example', 'https://*.shop.example'],
     ],
     [[], []],
-  ])('given a publishable key, when its origins become %j, then %j are stored', (given, stored) => {
+  ])('normalizes the origins %j to %j', (given, stored) => {
     const data = { ...about, key_id: publishableKey.id, allowed_origins: stored, changed_at: 9 }
     expect(events(update(publishableKey, { allowed_origins: given }))).toEqual([
       { type: 'ApiKeyOriginsChanged', data },
     ])
   })
 
-  test('given what it has already, then nothing happens', () => {
+  test('returns no event if nothing changes', () => {
     expect(update(secretKey, { name: 'Server', scopes: ['sessions:read'] })).toEqual([])
     expect(update(publishableKey, { allowed_origins: ['https://SHOP.example/'] })).toEqual([])
   })
 
-  test('given a rotating key, then it can still be changed', () => {
+  test('changes a rotating key', () => {
     expect(update(rotating, { name: 'Old' })).toHaveLength(1)
   })
 
-  test.each([[undefined], [revoked]])(
-    'given %j, then it is not found, whatever is asked',
-    (key) => {
-      const wrong = { name: '', allowed_origins: ['https://a.example'] }
-      expect(updateCode(key, wrong)).toBe('request.not_found')
-    },
-  )
+  test.each([[undefined], [revoked]])('throws 404 for %j, whatever the change', (key) => {
+    const wrong = { name: '', allowed_origins: ['https://a.example'] }
+    expect(updateCode(key, wrong)).toBe('request.not_found')
+  })
 
-  test('given an organization that is not active, then the operator can change its keys, they cannot', () => {
+  test('lets the operator change keys of an inactive organization, but not its own keys', () => {
     const state = { organization: suspended }
     expect(updateCode(secretKey, { name: 'New' }, state)).toBe('auth.organization_inactive')
     expect(update(secretKey, { name: 'New', by: 'operator' }, state)).toHaveLength(1)
@@ -249,23 +246,23 @@ describe('a key is changed', () => {
 
   const by = { environment: 'live', scopes: ['api_keys:manage', 'sessions:read'] } as const
   const byTest = { ...by, environment: 'test' } as const
-  const mighty = { ...secretKey, scopes: ['*'] }
+  const strong = { ...secretKey, scopes: ['*'] }
   test.each<[string, ApiKeyRow, object, string]>([
-    ['a key that may more', mighty, { name: 'New' }, 'auth.insufficient_scope'],
-    ['even to less', mighty, { scopes: ['sessions:read'] }, 'auth.insufficient_scope'],
-    ['a key to more', secretKey, { scopes: ['*'] }, 'auth.insufficient_scope'],
-    ['a key by default', { ...secretKey, scopes: [] }, { name: 'A' }, 'auth.insufficient_scope'],
-    ['a live key by a test key', mighty, { by: byTest, name: '' }, 'request.not_found'],
-  ])('given a calling key, then it does not change %s', (_, key, changes, code) => {
+    ['with more scopes', strong, { name: 'New' }, 'auth.insufficient_scope'],
+    ['with more scopes to fewer', strong, { scopes: ['sessions:read'] }, 'auth.insufficient_scope'],
+    ['to more scopes than it has', secretKey, { scopes: ['*'] }, 'auth.insufficient_scope'],
+    ['without any scope', { ...secretKey, scopes: [] }, { name: 'A' }, 'auth.insufficient_scope'],
+    ['of live as a test key', strong, { by: byTest, name: '' }, 'request.not_found'],
+  ])('does not let a key change a key %s', (_, key, changes, code) => {
     expect(updateCode(key, { by, ...changes })).toBe(code)
   })
 
   test.each<[string, ApiKeyRow, object, number]>([
-    ['one within its scopes', secretKey, { name: 'New', scopes: ['api_keys:manage'] }, 2],
-    ['a publishable one', publishableKey, { name: 'New' }, 1],
+    ['a key within its scopes', secretKey, { name: 'New', scopes: ['api_keys:manage'] }, 2],
+    ['a publishable key', publishableKey, { name: 'New' }, 1],
     ['a test key', testKey, { name: 'New' }, 1],
     ['a test key, as a test key', testKey, { by: byTest, name: 'New' }, 1],
-  ])('given a calling key, then it changes %s', (_, key, changes, count) => {
+  ])('lets a key change %s', (_, key, changes, count) => {
     expect(update(key, { by, ...changes })).toHaveLength(count)
   })
 
@@ -279,7 +276,7 @@ describe('a key is changed', () => {
     ['scopes', secretKey, { scopes: [] }],
     ['scopes.1', secretKey, { scopes: ['*', 'organizations:manage'] }],
     ['name', secretKey, { name: 'x'.repeat(101) }],
-  ])('a bad %s is refused', (name, key, changes) => {
+  ])('rejects an invalid %s', (name, key, changes) => {
     expect(refusal(() => update(key, changes))).toMatchObject({
       code: 'request.validation_failed',
       details: { fields: [{ name }], parameter_set: 'api_key_update' },
@@ -287,7 +284,7 @@ describe('a key is changed', () => {
   })
 })
 
-describe('a key is rotated', () => {
+describe('decideKeyRotation', () => {
   const replacementId = asId('key', `key_${'9'.repeat(26)}`)
   const replacement = { ...secretKey, id: replacementId }
   const command = { replacementId, material, by: allScopes, now: 1000 }
@@ -298,7 +295,7 @@ describe('a key is rotated', () => {
   test.each<ApiKeyRow>([
     secretKey,
     { ...publishableKey, client_target: 'native_android', allowed_origins: [] },
-  ])('given a $type key in use, then there is one like it and 24 hours of grace', (key) => {
+  ])('issues a replacement for a $type key, with a grace period of 24 hours', (key) => {
     const { type, environment, name, client_target, allowed_origins, scopes } = key
     const same = { type, environment, name, client_target, allowed_origins, scopes }
     const ids = { ...about, key_id: replacementId, replaces_key_id: key.id }
@@ -318,19 +315,24 @@ describe('a key is rotated', () => {
   test.each<[string, object, KeyCaller, string]>([
     ['a rotating key', { key: rotating }, allScopes, 'request.conflict'],
     ['no key', { key: undefined }, allScopes, 'request.not_found'],
-    ['a revoked one', { key: revoked }, allScopes, 'request.not_found'],
-    ['one that may more than the caller', {}, by, 'auth.insufficient_scope'],
-    ['that one again', { existing: replacement }, by, 'auth.insufficient_scope'],
-    ['a live one of a test key', {}, byTest, 'request.not_found'],
-    ['that one again of a test key', { existing: replacement }, byTest, 'request.not_found'],
-    ['one of as many as a token has recipients', { counts }, allScopes, 'request.conflict'],
+    ['a revoked key', { key: revoked }, allScopes, 'request.not_found'],
+    ['a key with more scopes than the caller', {}, by, 'auth.insufficient_scope'],
     [
-      'one of a suspended organization',
+      'a repeat for a key with more scopes',
+      { existing: replacement },
+      by,
+      'auth.insufficient_scope',
+    ],
+    ['a live key if the caller is a test key', {}, byTest, 'request.not_found'],
+    ['a repeat by a test key', { existing: replacement }, byTest, 'request.not_found'],
+    ['too many secret keys', { counts }, allScopes, 'request.conflict'],
+    [
+      'a key of a suspended organization',
       { organization: suspended },
       allScopes,
       'auth.organization_inactive',
     ],
-  ])('given %s, then it is refused', (_, changes, caller, code) => {
+  ])('throws for %s', (_, changes, caller, code) => {
     expect(codeOf(() => rotate(changes, caller))).toBe(code)
   })
 
@@ -338,17 +340,17 @@ describe('a key is rotated', () => {
   test.each<[string, object]>([
     ['a publishable key', { key: publishableKey }],
     ['a key within the scopes of the caller', { key: managing }],
-    ['a test key of a live one', { key: { ...managing, environment: 'test' } }],
-    ['as many publishable keys as there are', { key: publishableKey, counts }],
+    ['a test key if the caller is a live key', { key: { ...managing, environment: 'test' } }],
+    ['a publishable key at the limit', { key: publishableKey, counts }],
     [
-      'enough secret keys of the other environment',
+      'the maximum number of secret keys in the other environment',
       { key: managing, counts: { ...counts, secret: { live: 255, test: 256 } } },
     ],
-  ])('given %s, then it is rotated', (_, changes) => {
+  ])('rotates with %s', (_, changes) => {
     expect(rotate(changes, by)).toHaveLength(2)
   })
 
-  test('given the replacement, then the command is a repetition: only what is missing of it is added', () => {
+  test('returns only the missing events of a repeated command', () => {
     const [, rotated] = rotate()
     const existing = replacement
     expect(rotate({ existing, key: rotating })).toEqual([])
@@ -357,13 +359,13 @@ describe('a key is rotated', () => {
   })
 })
 
-describe('a key is revoked', () => {
+describe('decideKeyRevocation and decideGraceEnd', () => {
   const byLive = { environment: 'live', scopes: [] } as const
   const byTest = { environment: 'test', scopes: ['*'] } as const
   const revoke = (key: ApiKeyRow | undefined, by: KeyCaller = byLive, state = { organization }) =>
     decideKeyRevocation({ ...state, key }, { by, now: 9 })
 
-  test('given an active or rotating key, then it is, once', () => {
+  test('revoke an active or rotating key once', () => {
     for (const key of [secretKey, rotating])
       expect(events(revoke(key))).toEqual([
         { type: 'ApiKeyRevoked', data: { ...about, revoked_at: 9, reason: 'requested' } },
@@ -371,19 +373,19 @@ describe('a key is revoked', () => {
     expect(revoke(revoked)).toEqual([])
   })
 
-  test('given a live key, then no test key revokes it; a live key revokes those of both', () => {
+  test('let a live key revoke keys of both environments, and a test key only test keys', () => {
     expect(codeOf(() => revoke(secretKey, byTest))).toBe('request.not_found')
     for (const caller of [byTest, byLive]) expect(revoke(testKey, caller)).toHaveLength(1)
   })
 
-  test('given no key, or an organization that is not active, then its key cannot revoke', () => {
+  test('throw without a key, or for a key of an inactive organization', () => {
     expect(codeOf(() => revoke(undefined))).toBe('request.not_found')
     const inactive = () => revoke(secretKey, byLive, { organization: suspended })
     expect(codeOf(inactive)).toBe('auth.organization_inactive')
     expect(revoke(secretKey, 'operator', { organization: suspended })).toHaveLength(1)
   })
 
-  test('given a rotating key, when its grace is over, then it is revoked as of then', () => {
+  test('revoke a rotating key at the end of its grace period', () => {
     expect(decideGraceEnd(rotating, 499)).toEqual([])
     const [decision] = decideGraceEnd(rotating, 500)
     expect(decision?.event).toEqual({

@@ -8,7 +8,7 @@ import {
   decideOrganizationCreation,
   decideOrganizationUpdate,
 } from '../../../services/organizations/decide-organization.ts'
-import { organization, organizationId, refusal } from './given.ts'
+import { organization, organizationId, refusal } from './fixtures.ts'
 
 const organization_id = organizationId
 const events = (decisions: ReturnType<typeof decideLimits>) => decisions.map(({ event }) => event)
@@ -17,10 +17,10 @@ const badField = (name: string) => ({
   details: { fields: [{ name }] },
 })
 
-describe('an organization is created', () => {
+describe('decideOrganizationCreation', () => {
   const command: CreateOrganization = { organizationId, name: 'Acme', slug: 'acme-2', now: 5 }
 
-  test('given a free slug, then the organization exists under a repeatable event id', () => {
+  test('creates the organization, with a repeatable event id', () => {
     const request = completeOrganizationRequest({ name: '  Acme ', slug: 'acme-2' })
     const decisions = decideOrganizationCreation({ takenBy: undefined }, { ...command, ...request })
     expect(decisions).toEqual([
@@ -40,7 +40,7 @@ describe('an organization is created', () => {
     expect(decideOrganizationCreation({ takenBy: undefined }, command)).toEqual(decisions)
   })
 
-  test('given a taken slug, then it is a conflict, and for a repetition nothing happens', () => {
+  test('throws 409 for a taken slug, and returns no event for a repeated command', () => {
     const error = refusal(() => decideOrganizationCreation({ takenBy: 'org_other' }, command))
     expect(error).toMatchObject({ code: 'request.conflict', status: 409 })
     expect(decideOrganizationCreation({ takenBy: organizationId }, command)).toEqual([])
@@ -49,17 +49,17 @@ describe('an organization is created', () => {
   test.each([
     ...['', 'Acme', 'a_b', 'a b', 'ä', 'a\u0000b', 'x'.repeat(64)].map((slug) => ({ slug })),
     ...['', '   ', 'a\u0000b', 'x'.repeat(121), '\ud800'].map((name) => ({ name })),
-  ])('%j is refused', (changes) => {
+  ])('throws 422 for %j', (changes) => {
     const error = refusal(() => completeOrganizationRequest({ ...command, ...changes }))
     expect(error).toMatchObject(badField(Object.keys(changes).join()))
   })
 })
 
-describe('an organization is changed', () => {
+describe('decideOrganizationUpdate', () => {
   const update = (state: OrganizationRow | undefined, changes: object) =>
     decideOrganizationUpdate(state, { by: 'key', changeId: 'evt_change', now: 9, ...changes })
 
-  test('given an active organization, when it is renamed and suspended, then it is both', () => {
+  test('renames and suspends in one command', () => {
     const decisions = update(organization, { name: ' New ', status: 'suspended' })
     expect(events(decisions)).toEqual([
       { type: 'OrganizationRenamed', data: { organization_id, name: 'New', renamed_at: 9 } },
@@ -68,7 +68,7 @@ describe('an organization is changed', () => {
     expect(decisions[0]?.meta).toMatchObject({ time: 9, organizationId, environment: null })
   })
 
-  test('each event of one change has an id of its own, the same when the change is repeated', () => {
+  test('gives each event of a change a distinct id, the same when the change is repeated', () => {
     const ids = (changeId: string) =>
       update(organization, { changeId, name: 'New', status: 'deleted' }).map(
         ({ meta }) => meta.eventId,
@@ -78,7 +78,7 @@ describe('an organization is changed', () => {
   })
 
   test.each([{ name: ' Acme ', status: 'active' }, {}])(
-    'given %j already, then nothing happens',
+    'returns no event if nothing changes: %j',
     (changes) => {
       expect(update(organization, changes)).toEqual([])
     },
@@ -90,7 +90,7 @@ describe('an organization is changed', () => {
     ['deleted', 'active', 'OrganizationReactivated'],
     ['deleted', 'suspended', 'OrganizationSuspended'],
   ] as const)(
-    'given a %s organization, the operator can make it %s, its own key cannot',
+    'lets the operator change a %s organization to %s, but not a key of the organization',
     (from, status, type) => {
       const state = { ...organization, status: from }
       expect(events(update(state, { by: 'operator', status }))).toMatchObject([{ type }])
@@ -98,7 +98,7 @@ describe('an organization is changed', () => {
     },
   )
 
-  test('given no organization, or a bad name, then it is refused', () => {
+  test('throws without an organization, and for an invalid name', () => {
     expect(refusal(() => update(undefined, {})).code).toBe('request.not_found')
     expect(refusal(() => update(organization, { name: '   ' }))).toMatchObject({
       details: { fields: [{ name: 'name' }], parameter_set: 'organization_update' },
@@ -106,28 +106,33 @@ describe('an organization is changed', () => {
   })
 })
 
-describe('the operator sets limits and capabilities', () => {
+describe('limits and capabilities', () => {
   const command = { changeId: 'evt_1', now: 9 }
   const setLimits = (state: object, limits: object) =>
     decideLimits({ ...organization, ...state }, { ...command, ...limits })
-  const own = { secret_limit: 15, publishable_limit: 6 }
+  const currentLimits = { secret_limit: 15, publishable_limit: 6 }
 
   test.each([
     [
-      'the other stays the default',
+      'changes one limit and leaves the other at its default',
       {},
       { secret_limit: 1200 },
       { secret_limit: 1200, publishable_limit: null },
     ],
-    ['one may be set to the default', own, { secret_limit: null }, { ...own, secret_limit: null }],
     [
-      'a secret limit allows the most expensive request',
+      'resets a limit to the default',
+      currentLimits,
+      { secret_limit: null },
+      { ...currentLimits, secret_limit: null },
+    ],
+    [
+      'accepts a secret limit that allows the most expensive request',
       {},
       { secret_limit: 10, publishable_limit: 1 },
       { secret_limit: 10, publishable_limit: 1 },
     ],
     [
-      'a limit from before this bound stays',
+      'keeps an earlier limit below the minimum',
       { secret_limit: 5 },
       { publishable_limit: 7 },
       { secret_limit: 5, publishable_limit: 7 },
@@ -138,8 +143,8 @@ describe('the operator sets limits and capabilities', () => {
     ])
   })
 
-  test.each([own, {}])('given the limits %j, then nothing happens', (limits) => {
-    expect(setLimits(own, limits)).toEqual([])
+  test.each([currentLimits, {}])('returns no event if the limits are already %j', (limits) => {
+    expect(setLimits(currentLimits, limits)).toEqual([])
   })
 
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e9 + 1])(
@@ -150,14 +155,14 @@ describe('the operator sets limits and capabilities', () => {
     },
   )
 
-  test('a secret limit below the most expensive request is refused', () => {
+  test('throws 422 for a secret limit below the cost of the most expensive request', () => {
     expect(refusal(() => setLimits({}, { secret_limit: 9 })).details?.fields).toMatchObject([
       { expected: expect.stringMatching(/^a whole number from 10 to /) },
     ])
   })
 
   const on = { ...command, capability: 'ip_rotation', enabled: true }
-  test('a suspended organization can get limits and capabilities, one that does not exist cannot', () => {
+  test('changes a suspended organization, and throws 404 if it does not exist', () => {
     const suspended = { ...organization, status: 'suspended' } as const
     expect(setLimits(suspended, { secret_limit: 15 })).toHaveLength(1)
     expect(decideCapability(suspended, on)).toHaveLength(1)
@@ -165,7 +170,7 @@ describe('the operator sets limits and capabilities', () => {
     expect(refusal(() => decideCapability(undefined, on)).code).toBe('request.not_found')
   })
 
-  test('a capability is turned on and off, and nothing happens when it is so already', () => {
+  test('turns a capability on and off, and returns no event if nothing changes', () => {
     const off = { ...on, enabled: false }
     const having = { ...organization, capabilities: ['ip_rotation'] }
     const data = { organization_id, capability: 'ip_rotation' }
@@ -179,7 +184,7 @@ describe('the operator sets limits and capabilities', () => {
     expect(decideCapability(organization, off)).toEqual([])
   })
 
-  test('an unknown capability is refused with the known ones', () => {
+  test('throws 422 for an unknown capability, listing the known ones', () => {
     const unknown = { ...on, capability: 'flying' }
     expect(refusal(() => decideCapability(organization, unknown))).toMatchObject({
       code: 'request.validation_failed',

@@ -1,25 +1,25 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { createKeyUsage } from '../../../infra/access/key-usage.ts'
+import { createKeyUsageBuffer } from '../../../infra/access/key-usage.ts'
 import type { KeyRequest } from '../../../services/organizations/checked-input.ts'
-import { graceMs } from '../../../services/organizations/decide-key.ts'
+import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
 import { type ApiOrganization, startApi } from '../../support/api.ts'
 import type { Send } from '../../support/send.ts'
 
-let own: ApiOrganization
+let organization: ApiOrganization
 
 const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 beforeEach(async () => {
-  own = await api.organization()
+  organization = await api.organization()
 })
 
-const keysUrl = () => `${own.path}/api-keys`
+const keysUrl = () => `${organization.path}/api-keys`
 const urlOf = (keyId: string) => `${keysUrl()}/${keyId}`
 const send = (request: Omit<Send, 'url'> & { url?: string }) =>
-  api.send({ url: keysUrl(), key: own.key, ...request })
+  api.send({ url: keysUrl(), key: organization.key, ...request })
 
 function create(body: unknown, options: Partial<Send> = {}) {
-  // Of keys made in the same millisecond, any may be listed first.
+  // Keys created in the same millisecond may be listed in any order.
   api.now.ms += 1
   return send({ method: 'POST', body, ...options })
 }
@@ -27,16 +27,17 @@ const patch = (keyId: string, body: unknown) => send({ method: 'PATCH', url: url
 const revoke = (keyId: string) => send({ method: 'DELETE', url: urlOf(keyId) })
 const rotate = (keyId: string, options: Partial<Send> = {}) =>
   send({ method: 'POST', url: `${urlOf(keyId)}/rotations`, ...options })
-const list = async (query = '', key = own.key) => send({ url: `${keysUrl()}${query}`, key })
+const list = async (query = '', key = organization.key) =>
+  send({ url: `${keysUrl()}${query}`, key })
 const issue = (facts: Partial<KeyRequest>) =>
-  api.issue({ organizationId: own.organizationId, ...facts })
+  api.issue({ organizationId: organization.organizationId, ...facts })
 const secret = (scopes = ['organizations:read']) => issue({ scopes })
-/** The status of a read that needs `organizations:read`. */
-const statusOf = async (key: string) => (await api.send({ url: own.path, key })).status
+/** Returns the status of a read that requires `organizations:read`. */
+const statusOf = async (key: string) => (await api.send({ url: organization.path, key })).status
 const idsOf = ({ body }: { body: { data: { id: string }[] } }) => body.data.map(({ id }) => id)
 
 describe('a new key', () => {
-  test('that is secret is shown whole this once', async () => {
+  test('that is secret is shown in full only once', async () => {
     const { status, headers, body } = await create({ name: ' Server ' })
     expect([status, headers['cache-control']]).toEqual([201, 'no-store'])
     const { revealed_key, ...data } = body.data
@@ -47,22 +48,22 @@ describe('a new key', () => {
     expect(JSON.stringify(listed.body)).not.toContain(revealed_key)
   })
 
-  test('that is publishable shows itself whole, also later', async () => {
+  test('that is publishable is always shown in full', async () => {
     const { body } = await create({ name: 'App', client_target: 'native-ios' })
     const { revealed_key: display_key, ...data } = body.data
-    const said = { type: 'publishable', client_target: 'native-ios', display_key }
-    expect(data).toMatchObject(said)
+    const expected = { type: 'publishable', client_target: 'native-ios', display_key }
+    expect(data).toMatchObject(expected)
     expect((await list('?limit=1')).body.data).toEqual([data])
   })
 
-  test("is of the calling key's environment, unless it asks for test", async () => {
+  test('belongs to the environment of the calling key, unless test is requested', async () => {
     const { revealedKey: key } = await issue({ environment: 'test', scopes: ['*'] })
-    const made = [
+    const created = [
       await create({ name: 'A' }, { key }),
       await create({ name: 'A', environment: 'test' }),
       await create({ name: 'A' }),
     ]
-    expect(made.map(({ body }) => body.data.environment)).toEqual(['test', 'test', 'live'])
+    expect(created.map(({ body }) => body.data.environment)).toEqual(['test', 'test', 'live'])
     expect((await create({ name: 'A', environment: 'live' }, { key })).status).toBe(422)
   })
 
@@ -73,35 +74,35 @@ describe('a new key', () => {
     [{ name: 'A', type: 'secret', scopes: [pasted] }, 'scopes.0', 'invalid_value'],
     [{ name: 'A', client_target: 'native_ios' }, 'client_target', 'invalid_value'],
     [{ name: 'A', allowed_origins: [pasted] }, 'allowed_origins.0', 'invalid'],
-  ])('of %j is refused: %s %s', async (body, name, issue) => {
-    const answer = await create(body)
-    expect([answer.status, answer.body.error]).toMatchObject([
+  ])('with %j is rejected: %s %s', async (body, name, issue) => {
+    const response = await create(body)
+    expect([response.status, response.body.error]).toMatchObject([
       422,
       { details: { fields: [{ name, issue }], parameter_set: 'api_key_create' } },
     ])
-    expect(JSON.stringify(answer.body)).not.toContain('00000000')
+    expect(JSON.stringify(response.body)).not.toContain('00000000')
   })
 
-  test('is not shown again to a key that may less, whose request has the same Idempotency-Key', async () => {
+  test('is not shown again to a key with fewer scopes and the same Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'mighty' }
-    const asked = { name: 'Mighty', type: 'secret', scopes: ['*'] }
-    const made = await create(asked, { headers })
-    expect(made.status).toBe(201)
+    const keyRequest = { name: 'Mighty', type: 'secret', scopes: ['*'] }
+    const created = await create(keyRequest, { headers })
+    expect(created.status).toBe(201)
     const { revealedKey: key } = await secret(['api_keys:manage'])
-    const refused = await create(asked, { headers, key })
+    const refused = await create(keyRequest, { headers, key })
     expect([refused.status, refused.body.error.details.header_name]).toEqual([
       422,
       'Idempotency-Key',
     ])
-    expect(JSON.stringify(refused.body)).not.toContain(made.body.data.revealed_key)
+    expect(JSON.stringify(refused.body)).not.toContain(created.body.data.revealed_key)
     const { revealedKey: alike } = await secret(['*'])
-    expect((await create(asked, { headers, key: alike })).body).toEqual(made.body)
+    expect((await create(keyRequest, { headers, key: alike })).body).toEqual(created.body)
   })
 })
 
 describe('the list', () => {
   test('has keys of both environments and revoked ones, newest first', async () => {
-    const ids: string[] = [own.keyId]
+    const ids: string[] = [organization.keyId]
     for (const environment of ['live', 'test', 'live'] as const) {
       api.now.ms += 1
       ids.unshift((await issue({ environment, scopes: ['*'] })).keyId)
@@ -111,31 +112,31 @@ describe('the list', () => {
     expect(idsOf(first)).toEqual(ids.slice(0, 3))
     expect(first.body).toMatchObject({ data: [{}, { status: 'revoked' }, {}] })
     const rest = await list(`?limit=3&cursor=${first.body.pagination.next_cursor}`)
-    expect(idsOf(rest)).toEqual([own.keyId])
+    expect(idsOf(rest)).toEqual([organization.keyId])
   })
 
-  test('refuses an offset, and a cursor of another organization or environment', async () => {
+  test('rejects an offset, and a cursor of another organization or environment', async () => {
     await secret()
     const { next_cursor } = (await list('?limit=1')).body.pagination
     const { revealedKey } = await issue({ environment: 'test', scopes: ['*'] })
     expect((await list(`?cursor=${next_cursor}`)).status).toBe(200)
     const refused = [await list('?offset=1'), await list(`?cursor=${next_cursor}`, revealedKey)]
-    own = await api.organization()
+    organization = await api.organization()
     refused.push(await list(`?cursor=${next_cursor}`))
     expect(refused.map(({ status }) => status)).toEqual([422, 422, 422])
   })
 
-  test('says when a key was last used', async () => {
-    const usage = createKeyUsage(api.base)
-    usage.recordUse(own.keyId)
+  test('shows when a key was last used', async () => {
+    const usage = createKeyUsageBuffer(api.base)
+    usage.recordUse(organization.keyId)
     await usage.close()
     const last_used_at = new Date(api.now.ms).toISOString()
     expect((await list()).body.data).toMatchObject([{ last_used_at }])
   })
 })
 
-describe('a change', () => {
-  test('of name and scopes is shown, and the new scopes count at once', async () => {
+describe('an update', () => {
+  test('of name and scopes is returned, and the new scopes apply at once', async () => {
     const { keyId, revealedKey } = await secret()
     expect(await statusOf(revealedKey)).toBe(200)
     const { status, body } = await patch(keyId, { name: 'New', scopes: ['sessions:read'] })
@@ -149,7 +150,7 @@ describe('a change', () => {
     [{}, 'body', 'invalid'],
     [{ type: 'publishable' }, 'type', 'not_allowed'],
     [{ name: 'A', rate_limit: 1 }, 'rate_limit', 'not_allowed'],
-  ])('to %j is refused: %s %s', async (change, name, issue) => {
+  ])('to %j is rejected: %s %s', async (change, name, issue) => {
     const { status, body } = await patch((await secret()).keyId, change)
     expect([status, body.error.details]).toMatchObject([
       422,
@@ -158,7 +159,7 @@ describe('a change', () => {
   })
 
   test.each([undefined, [], { name: 1 }, { scopes: ['no'] }])(
-    'of a key that is revoked, unknown or malformed to %j is not found',
+    'to %j of a key that is revoked, unknown or malformed returns 404',
     async (body) => {
       const { keyId } = await secret()
       await revoke(keyId)
@@ -168,7 +169,7 @@ describe('a change', () => {
   )
 })
 
-test('a revoked key is refused at once, and revoked again the same', async () => {
+test('a revoked key is rejected at once, and can be revoked again', async () => {
   const { keyId, revealedKey } = await secret()
   expect(await statusOf(revealedKey)).toBe(200)
   const first = await revoke(keyId)
@@ -180,33 +181,33 @@ test('a revoked key is refused at once, and revoked again the same', async () =>
 })
 
 describe('a rotation', () => {
-  test('issues a key alike, and the old one works for 24 hours', async () => {
+  test('issues an equal key, and the old one works for 24 hours', async () => {
     const { keyId, revealedKey: old } = await secret()
-    const answer = await rotate(keyId)
-    expect([answer.status, answer.headers['cache-control']]).toEqual([201, 'no-store'])
-    const { revealed_key: replacement, ...data } = answer.body.data
+    const response = await rotate(keyId)
+    expect([response.status, response.headers['cache-control']]).toEqual([201, 'no-store'])
+    const { revealed_key: replacement, ...data } = response.body.data
     expect(data).toMatchObject({ status: 'active', scopes: ['organizations:read'], name: 'Key' })
     expect([await statusOf(old), await statusOf(replacement)]).toEqual([200, 200])
     const { data: listed } = (await list()).body
     expect(listed.find(({ id }: { id: string }) => id === keyId)).toMatchObject({
       status: 'rotating',
       rotated_at: new Date(api.now.ms).toISOString(),
-      grace_expires_at: new Date(api.now.ms + graceMs).toISOString(),
+      grace_expires_at: new Date(api.now.ms + rotationGraceMs).toISOString(),
     })
     expect((await rotate(keyId)).status).toBe(409)
-    api.now.ms += graceMs
+    api.now.ms += rotationGraceMs
     expect([await statusOf(old), await statusOf(replacement)]).toEqual([401, 200])
   })
 
-  test('may be of the calling key, whose old value may still revoke itself', async () => {
-    const rotated = await rotate(own.keyId)
+  test('can replace the calling key, whose old value can still revoke itself', async () => {
+    const rotated = await rotate(organization.keyId)
     expect(rotated.status).toBe(201)
-    expect((await revoke(own.keyId)).body.data.status).toBe('revoked')
-    expect(await statusOf(own.key)).toBe(401)
+    expect((await revoke(organization.keyId)).body.data.status).toBe('revoked')
+    expect(await statusOf(organization.key)).toBe(401)
     expect(await statusOf(rotated.body.data.revealed_key)).toBe(200)
   })
 
-  test('repeated by a key that may less shows nothing, though the rotated key may less by now', async () => {
+  test('repeated by a key with fewer scopes shows no secret, even if the rotated key now has fewer', async () => {
     const { keyId } = await secret(['*'])
     const headers = { 'idempotency-key': 'rotate-mighty' }
     const first = await rotate(keyId, { headers })
@@ -222,7 +223,7 @@ describe('a rotation', () => {
 test.each([
   [{ name: 'A', grace: 1 }, 'name is not allowed (and 1 more)'],
   [[], 'body must be an empty object, or no body'],
-])('%j in the body of a rotation or a revocation is refused', async (body, message) => {
+])('%j in the body of a rotation or revocation is rejected', async (body, message) => {
   const { keyId } = await secret()
   const refused = [
     await rotate(keyId, { body }),
@@ -237,11 +238,11 @@ test.each([
   expect((await rotate(keyId, { body: {} })).status).toBe(201)
 })
 
-test("what is not the id of a key is not found, a key's value among it, and not repeated", async () => {
+test('anything but a key id returns 404, even the key itself, and is not repeated', async () => {
   const { revealedKey } = await secret()
   for (const id of ['key_1', '%00', 'x'.repeat(300), revealedKey]) {
-    const answers = [await revoke(id), await rotate(id), await patch(id, { name: 'A' })]
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404])
-    expect(JSON.stringify(answers.map(({ body }) => body))).not.toContain(revealedKey)
+    const responses = [await revoke(id), await rotate(id), await patch(id, { name: 'A' })]
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404])
+    expect(JSON.stringify(responses.map(({ body }) => body))).not.toContain(revealedKey)
   }
 })

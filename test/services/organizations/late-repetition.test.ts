@@ -5,14 +5,14 @@ import { createApp } from '../../../infra/http/app.ts'
 import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { findKey } from '../../../projections/organizations/queries.ts'
-import { graceMs } from '../../../services/organizations/decide-key.ts'
+import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
 import { startApi } from '../../support/api.ts'
 import { type Send, sendTo } from '../../support/send.ts'
 
 const lateMs = 20 * 60 * 60 * 1000
 
-/** What the process whose log is away would have written. */
+/** Events that the process without a log would have written. */
 let unwritten: DecidedEvent[] = []
 
 const api = await startApi({ roles: ['api'] })
@@ -40,7 +40,7 @@ interface Repeated {
   body?: object
 }
 
-/** Sends where nothing can be written, and 20 hours later again where it can; the answer to the second. */
+/** Sends a request during a log outage and again 20 hours later. Returns the second response. */
 async function repeatedLate({ url, key, body, idempotencyKey }: Repeated) {
   const headers = { 'idempotency-key': idempotencyKey }
   const request: Send = { method: 'POST', url, key, body, headers }
@@ -55,32 +55,32 @@ async function repeatedLate({ url, key, body, idempotencyKey }: Repeated) {
 
 const iso = (at: number) => new Date(at).toISOString()
 
-test('a rotation that only its late repetition writes is the same one, with 24 hours of grace from then', async () => {
+test('a rotation written only by a late repeat keeps its ids, and the 24-hour grace period starts then', async () => {
   const { organizationId, key, path } = await api.organization()
   const { keyId } = await api.issue({ organizationId, scopes: ['organizations:read'] })
   const url = `${path}/api-keys/${keyId}/rotations`
-  const made = await repeatedLate({ url, key, idempotencyKey: 'late-rotation' })
+  const result = await repeatedLate({ url, key, idempotencyKey: 'late-rotation' })
   const issued = unwritten.map(({ event }) => event).find(({ type }) => type === 'ApiKeyIssued')
-  const stored = await findKey(api.pool, organizationId, made.id)
-  expect(issued?.data).toMatchObject({ key_id: made.id, lookup_hash: stored?.lookup_hash })
-  expect(made.created_at).toBe(iso(api.now.ms))
+  const stored = await findKey(api.pool, organizationId, result.id)
+  expect(issued?.data).toMatchObject({ key_id: result.id, lookup_hash: stored?.lookup_hash })
+  expect(result.created_at).toBe(iso(api.now.ms))
   expect(await findKey(api.pool, organizationId, keyId)).toMatchObject({
     status: 'rotating',
     rotated_at: api.now.ms,
-    grace_expires_at: api.now.ms + graceMs,
+    grace_expires_at: api.now.ms + rotationGraceMs,
   })
-  expect((await api.send({ url: path, key: made.revealed_key })).status).toBe(200)
+  expect((await api.send({ url: path, key: result.revealed_key })).status).toBe(200)
 })
 
-test('an organization that only its late repetition creates has the id of the first attempt', async () => {
+test('an organization created only by a late repeat has the id of the first attempt', async () => {
   const { key } = await api.organization()
   const body = { name: 'Late', slug: 'late' }
-  const made = await repeatedLate({
+  const result = await repeatedLate({
     url: '/v1/organizations',
     key,
     body,
     idempotencyKey: 'late-creation',
   })
-  expect(unwritten.map(({ event }) => event.data)).toMatchObject([{ organization_id: made.id }])
-  expect(made.created_at).toBe(iso(api.now.ms))
+  expect(unwritten.map(({ event }) => event.data)).toMatchObject([{ organization_id: result.id }])
+  expect(result.created_at).toBe(iso(api.now.ms))
 })

@@ -4,7 +4,7 @@ import { startApi } from '../../support/api.ts'
 const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 
-test('an organization is created; the key that made it has no access to it, one of its own has', async () => {
+test('creates an organization that only its own keys can access', async () => {
   const creator = await api.organization()
   const body = { name: ' New ', slug: 'new-one' }
   const url = '/v1/organizations'
@@ -16,20 +16,20 @@ test('an organization is created; the key that made it has no access to it, one 
     { name: 'New', slug: 'new-one', status: 'active', ...times },
   ])
   const { data } = created.body
-  const own = `${url}/${data.id}`
-  expect((await api.send({ url: own, key: creator.key })).status).toBe(403)
+  const organizationUrl = `${url}/${data.id}`
+  expect((await api.send({ url: organizationUrl, key: creator.key })).status).toBe(403)
   const { revealedKey: key } = await api.issue({ organizationId: data.id, scopes: ['*'] })
-  expect((await api.send({ url: own, key })).body.data).toEqual(data)
+  expect((await api.send({ url: organizationUrl, key })).body.data).toEqual(data)
 })
 
-test('a slug that is taken is a conflict', async () => {
+test('returns 409 for a taken slug', async () => {
   const { key, slug } = await api.organization()
   const body = { name: 'Other', slug }
   const second = await api.send({ method: 'POST', url: '/v1/organizations', key, body })
   expect([second.status, second.body.error.code]).toEqual([409, 'request.conflict'])
 })
 
-test('an organization is renamed; its own answer and what is read later show it', async () => {
+test('renames an organization, in the response and in later reads', async () => {
   const { key, path: url } = await api.organization()
   api.now.ms += 1000
   const { body } = await api.send({ method: 'PATCH', url, key, body: { name: 'Renamed' } })
@@ -39,13 +39,13 @@ test('an organization is renamed; its own answer and what is read later show it'
 })
 
 test.each(['suspended', 'deleted'] as const)(
-  'once it is %s, the key that made it so and every other is refused from the next request on',
+  'once an organization is %s, all its keys are rejected from the next request on',
   async (status) => {
     const { key, path: url, organizationId } = await api.organization()
     const { revealedKey: other } = await api.issue({ organizationId, scopes: ['*'] })
     expect((await api.send({ url, key: other })).status).toBe(200)
-    const answer = await api.send({ method: 'PATCH', url, key, body: { status } })
-    expect([answer.status, answer.body.data.status]).toEqual([200, status])
+    const response = await api.send({ method: 'PATCH', url, key, body: { status } })
+    expect([response.status, response.body.data.status]).toEqual([200, status])
     const back = { method: 'PATCH', body: { status: 'active' } } as const
     for (const refused of [key, other])
       for (const request of [{}, back])
@@ -56,11 +56,11 @@ test.each(['suspended', 'deleted'] as const)(
   },
 )
 
-test('a request that was verified before the suspension changes nothing after it', async () => {
+test('a request authenticated before the suspension changes nothing after it', async () => {
   const { key, path: url, organizationId } = await api.organization()
   const patch = (status: string) => api.send({ method: 'PATCH', url, key, body: { status } })
   const [suspended] = await Promise.all([patch('suspended'), patch('active')])
-  // Whichever came first: the second one was refused, or it found nothing to do.
+  // In either order: the second request was rejected or found nothing to do.
   expect(suspended.status).toBe(200)
   const { rows } = await api.pool.query(
     'select status from read.organizations where organization_id = $1',
@@ -75,6 +75,9 @@ test.each([
 ] as const)('%s %j is refused for its %s', async (method, body, name, parameter_set) => {
   const { key, path } = await api.organization()
   const url = method === 'POST' ? '/v1/organizations' : path
-  const { status, body: answer } = await api.send({ method, url, key, body })
-  expect([status, answer.error.details]).toMatchObject([422, { parameter_set, fields: [{ name }] }])
+  const { status, body: response } = await api.send({ method, url, key, body })
+  expect([status, response.error.details]).toMatchObject([
+    422,
+    { parameter_set, fields: [{ name }] },
+  ])
 })

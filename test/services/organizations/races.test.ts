@@ -9,9 +9,9 @@ import {
   revokeApiKey,
   rotateApiKey,
 } from '../../../services/organizations/commands.ts'
-import { graceMs } from '../../../services/organizations/decide-key.ts'
+import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
 import {
-  revokeExpiredGraces,
+  revokeKeysAfterGracePeriod,
   runGraceScheduler,
 } from '../../../services/organizations/grace-scheduler.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -45,7 +45,7 @@ for (const testLog of openTestLogs()) {
     await testLog.cleanup()
   })
 
-  test(`${testLog.name}: of 64 that rotate one key in three processes, one gets a replacement`, async () => {
+  test(`${testLog.name}: of 64 concurrent rotations of one key in three processes, one gets a replacement`, async () => {
     const key = await newKey()
     const codes = await race(64, (racer) => rotateApiKey(processOf(racer), key))
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
@@ -56,7 +56,7 @@ for (const testLog of openTestLogs()) {
     ])
   })
 
-  test(`${testLog.name}: one rotation repeated by many at once is one rotation`, async () => {
+  test(`${testLog.name}: one rotation repeated concurrently is one rotation`, async () => {
     const key = await newKey()
     const same = randomBytes(32)
     const repeated = (racer: number) => {
@@ -67,7 +67,7 @@ for (const testLog of openTestLogs()) {
     expect(await keysOf(key)).toHaveLength(2)
   })
 
-  test(`${testLog.name}: an organization has 100 active keys at most, however many ask at once`, async () => {
+  test(`${testLog.name}: an organization has at most 100 active keys, however many are requested at once`, async () => {
     const { organizationId } = await newOrganization()
     const issue = (racer: number) => {
       const type = racer % 2 ? 'publishable' : undefined
@@ -80,7 +80,7 @@ for (const testLog of openTestLogs()) {
     expect(await keysOf({ organizationId })).toHaveLength(100)
   })
 
-  test(`${testLog.name}: a key is revoked or rotated, never replaced after it was revoked`, async () => {
+  test(`${testLog.name}: a key is revoked or rotated, but never replaced after it was revoked`, async () => {
     const key = await newKey()
     const codes = await race(8, (racer) =>
       racer % 2 ? revokeApiKey(processOf(racer), key) : rotateApiKey(processOf(racer), key),
@@ -92,37 +92,37 @@ for (const testLog of openTestLogs()) {
     expect(await stateOf(key)).toMatchObject({ status: 'revoked' })
   })
 
-  test(`${testLog.name}: schedulers in several processes end a grace once, when it is over`, async () => {
+  test(`${testLog.name}: schedulers in several processes revoke a key once, after its grace period`, async () => {
     const key = await newKey()
     await rotateApiKey(processOf(0), key)
-    const graceEnd = now.ms + graceMs
+    const graceEnd = now.ms + rotationGraceMs
     now.ms = graceEnd - 1
-    expect(await revokeExpiredGraces(processOf(0))).toBe(0)
+    expect(await revokeKeysAfterGracePeriod(processOf(0))).toBe(0)
     const running = world.processes.map((process) =>
       runGraceScheduler({ ...process, intervalMs: 5 }),
     )
     now.ms = graceEnd + 7000
     const revoked = await eventually(async () => {
-      const ended = await stateOf(key)
-      expect(ended?.status).toBe('revoked')
-      return ended
+      const revoked = await stateOf(key)
+      expect(revoked?.status).toBe('revoked')
+      return revoked
     })
     await Promise.all(running.map(({ stop }) => stop()))
     expect(revoked).toMatchObject({ revoked_at: graceEnd, grace_expires_at: graceEnd })
-    expect(await revokeExpiredGraces(processOf(1))).toBe(0)
+    expect(await revokeKeysAfterGracePeriod(processOf(1))).toBe(0)
   })
 
-  test(`${testLog.name}: looks of several processes at once revoke a key once`, async () => {
+  test(`${testLog.name}: concurrent scheduler runs of several processes revoke a key once`, async () => {
     const key = await newKey()
     await rotateApiKey(processOf(0), key)
-    now.ms += graceMs
-    const ended = await Promise.all(
-      [...world.processes, ...world.processes].map(revokeExpiredGraces),
+    now.ms += rotationGraceMs
+    const revokedCounts = await Promise.all(
+      [...world.processes, ...world.processes].map(revokeKeysAfterGracePeriod),
     )
-    expect(ended.reduce((sum, count) => sum + count)).toBe(1)
+    expect(revokedCounts.reduce((sum, count) => sum + count)).toBe(1)
   })
 
-  test(`${testLog.name}: a key that cannot be revoked now keeps no other from it`, async () => {
+  test(`${testLog.name}: a key that cannot be revoked now does not block others`, async () => {
     const keys = await Promise.all(
       [0, 1, 2].map(async () => {
         const key = await newKey()
@@ -131,20 +131,22 @@ for (const testLog of openTestLogs()) {
         return key
       }),
     )
-    now.ms += graceMs
+    now.ms += rotationGraceMs
     const { decideAs, ...process } = processOf(0)
     const failing: typeof decideAs = (actor) => (request) =>
       request.key === keys[0]?.organizationId
         ? Promise.reject(new Error('held'))
         : decideAs(actor)(request)
-    await expect(revokeExpiredGraces({ ...process, decideAs: failing })).rejects.toThrow('held')
+    await expect(revokeKeysAfterGracePeriod({ ...process, decideAs: failing })).rejects.toThrow(
+      'held',
+    )
     const statuses = () => Promise.all(keys.map(async (key) => (await stateOf(key))?.status))
     expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
-    expect(await revokeExpiredGraces({ ...process, decideAs })).toBe(1)
+    expect(await revokeKeysAfterGracePeriod({ ...process, decideAs })).toBe(1)
     expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])
   })
 
-  test(`${testLog.name}: a creation repeated at once by many makes one organization`, async () => {
+  test(`${testLog.name}: a creation repeated concurrently creates one organization`, async () => {
     const random = (size: number) => Buffer.alloc(size, 7)
     const create = (racer: number) =>
       createOrganization({ ...processOf(racer), random }, { name: 'Same', slug: 'same' })

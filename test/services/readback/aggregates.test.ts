@@ -19,7 +19,7 @@ await readback.score(...[1, 2, 3, 4].map(decision))
 const get = (query: string, key?: string) =>
   readback.send({ url: `/v1/sessions/aggregates?${query}`, ...(key && { key }) })
 
-test('GET /v1/sessions/aggregates counts all sessions there are, and says so', async () => {
+test('GET /v1/sessions/aggregates counts all sessions, and reports that the count is complete', async () => {
   const { status, headers, body } = await get('until=2025-10-10T00:00:00Z')
   expect(status).toBe(200)
   expect(headers['x-filters-applied']).toBe('until')
@@ -37,7 +37,7 @@ test('GET /v1/sessions/aggregates counts all sessions there are, and says so', a
   })
 })
 
-test('GET /v1/sessions/aggregates groups by up to two fields, the largest first, with the filters of the list', async () => {
+test('GET /v1/sessions/aggregates groups by up to two fields, largest first, with the filters of the list', async () => {
   const { body } = await get('group_by=browser,verdict&verdict=human&top=1')
   expect(body.data.groups).toEqual([
     { start: null, kind: 'value', values: { browser: 'Chrome', verdict: 'human' }, sessions: 2 },
@@ -47,7 +47,7 @@ test('GET /v1/sessions/aggregates groups by up to two fields, the largest first,
   expect(twice.body.data.groups).toEqual(body.data.groups)
 })
 
-test('intervals begin in UTC', async () => {
+test('intervals start in UTC', async () => {
   const { body } = await get(
     'interval=minute&since=2025-10-09T08:55:00Z&until=2025-10-09T08:57:00Z',
   )
@@ -59,7 +59,7 @@ test('intervals begin in UTC', async () => {
   expect(days.body.data.groups).toMatchObject([{ start: '2025-10-09T00:00:00.000Z', sessions: 4 }])
 })
 
-test('an organization without sessions has none', async () => {
+test('an organization without sessions has zero counts', async () => {
   const { body } = await get('group_by=country', (await readback.organization()).key)
   expect(body.data).toMatchObject({ sessions: 0, visitors: 0, groups: [], is_complete: true })
 })
@@ -78,6 +78,6 @@ test.each([
   'top=0',
   'top=101',
   'country=DEU',
-])('%s is refused, naming the parameter', async (query) => {
+])('%s is rejected, naming the parameter', async (query) => {
   expectRefused(await get(query), query)
 })

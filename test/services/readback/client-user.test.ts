@@ -22,13 +22,13 @@ const attached = (client_user_id: string) => [
 const cleared = [{ type: 'ClientUserCleared', data: { ...about, cleared_at: 1000 } }]
 
 test.each([
-  { given: null, when: 'user_1', result: attached('user_1') },
-  { given: 'user_1', when: 'user_2', result: attached('user_2') },
-  { given: 'user_1', when: null, result: cleared },
-  { given: 'user_1', when: 'user_1', result: [] },
-  { given: null, when: null, result: [] },
-])('given $given, when set to $when', ({ given, when, result }) => {
-  expect(decideClientUser(given, { ...command, clientUserId: when })).toEqual(result)
+  { current: null, next: 'user_1', result: attached('user_1') },
+  { current: 'user_1', next: 'user_2', result: attached('user_2') },
+  { current: 'user_1', next: null, result: cleared },
+  { current: 'user_1', next: 'user_1', result: [] },
+  { current: null, next: null, result: [] },
+])('changes $current to $next', ({ current, next, result }) => {
+  expect(decideClientUser(current, { ...command, clientUserId: next })).toEqual(result)
 })
 
 test.each([
@@ -41,7 +41,7 @@ test.each([
   '<script>',
   '...',
   '.a',
-])('%j is an id', (text) => expect(clientUserIdInput.safeParse(text).data).toBe(text))
+])('%j is a valid id', (text) => expect(clientUserIdInput.safeParse(text).data).toBe(text))
 
 test.each([
   '',
@@ -55,4 +55,4 @@ test.each([
   'a\udc00',
   '.',
   '..',
-])('%j is none', (text) => expect(clientUserIdInput.safeParse(text).success).toBe(false))
+])('%j is not a valid id', (text) => expect(clientUserIdInput.safeParse(text).success).toBe(false))

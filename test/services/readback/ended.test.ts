@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { findLiveBuild } from '../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../infra/event-store/prune.ts'
-import { createSessionsPrune } from '../../../projections/sessions/prune.ts'
+import { createSessionPruner } from '../../../projections/sessions/prune.ts'
 import { visitorLink } from '../../support/session-scored.ts'
 import { id, numbersIn, useReadback } from './support.ts'
 
@@ -17,7 +17,7 @@ const decision = (n: number) => ({
 await readback.score(decision(1), decision(2), decision(3))
 const build = await findLiveBuild(readback.pool, 'sessions')
 if (!build) throw new Error('no live build')
-const ended = {
+const expiredBefore = {
   sessions_before: at(2),
   decisions_before: at(3),
   visitors_before: at(4),
@@ -26,22 +26,22 @@ const ended = {
 await pruneBuild({
   pool: readback.pool,
   build,
-  prune: createSessionsPrune(),
-  cutoffs: [{ organization_id: readback.organizationId, ...ended }],
+  prune: createSessionPruner(),
+  cutoffs: [{ organization_id: readback.organizationId, ...expiredBefore }],
 })
 
-test('a session that has ended is in no list and has no detail', async () => {
+test('an expired session is not listed and cannot be retrieved', async () => {
   expect(numbersIn(await readback.send({ url: '/v1/sessions' }))).toEqual([3, 2])
   expect((await readback.send({ url: `/v1/sessions/${id('sid', 1)}` })).status).toBe(404)
 })
 
-test('one whose decision has ended is listed with its verdict, and has no detail', async () => {
+test('a session with expired decisions is listed with its verdict, but cannot be retrieved', async () => {
   const { body } = await readback.send({ url: '/v1/sessions' })
   expect(body.data[1].latest_decision).toMatchObject({ event_id: id('evt', 2) })
   expect((await readback.send({ url: `/v1/sessions/${id('sid', 2)}` })).status).toBe(404)
 })
 
-test('one whose visitor has ended names it, and says nothing of its life', async () => {
+test('a session with an expired visitor has its id, but no lifecycle', async () => {
   const { body } = await readback.send({ url: `/v1/sessions/${id('sid', 3)}` })
   expect(body.data.visitor_fingerprint).toMatchObject({
     id: id('vid', 3),

@@ -132,7 +132,7 @@ test.each([
   expect(await found(query)).toEqual(expected)
 })
 
-test('sessions are filtered by a user of the client, as it is written', async () => {
+test('sessions are filtered by exact client user id', async () => {
   await readback.send({
     url: `/v1/sessions/${id('sid', 1)}`,
     method: 'PATCH',
@@ -186,18 +186,18 @@ test.each([
   'since=2026-11-27T00:00:00Z&until=2026-11-26T00:00:00Z',
   'score_min=9&score_max=8',
   'client_user_id=..',
-])('%s is refused, naming the parameter', async (query) => {
+])('%s is rejected, naming the parameter', async (query) => {
   expectRefused(await get(query), query)
 })
 
 test.each(['since=2025-10-09T08:55:00Z&until=2025-10-09T08:55:00Z', 'score_min=7&score_max=7'])(
-  '%s is a range of one value',
+  '%s is a valid range',
   async (query) => {
     expect((await get(query)).status).toBe(200)
   },
 )
 
-test('the answer names the filters that were used, and those that are unknown are ignored', async () => {
+test('the response names the applied filters, and unknown ones are ignored', async () => {
   const { headers } = await get(
     'country=DE&contry=FR&verdict=human&limit=5&since=2025-01-01T00:00:00Z&search=',
   )
@@ -207,7 +207,7 @@ test('the answer names the filters that were used, and those that are unknown ar
   expect((await get('contry=FR')).headers['x-filters-applied']).toBe('')
 })
 
-test('an answer of which each page reads a part says how far it read', async () => {
+test('a list whose pages read only some of the sessions returns the range that was read', async () => {
   const { body } = await get('country=DE')
   expect(body.meta).toMatchObject({ read_to: null, read_from: expect.stringMatching(/^20/) })
   const first = await get('network=other&network=unknown&limit=1&until=2025-10-10T00:00:00Z')
@@ -218,7 +218,7 @@ test('an answer of which each page reads a part says how far it read', async () 
   expect((await get('verdict=bot')).body.meta).not.toHaveProperty('read_to')
 })
 
-test('a cursor is good for its own filters only, and keeps when reading began', async () => {
+test('a cursor is valid only with the same filters, and keeps the time when reading began', async () => {
   const filters = 'network=other&network=unknown&limit=1'
   const first = await get(filters)
   const cursor = first.body.pagination.next_cursor

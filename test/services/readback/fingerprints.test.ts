@@ -4,7 +4,7 @@ import { expectError, expectRefused, id, numbersIn, useReadback } from './suppor
 
 const start = 1_760_000_000_000
 
-/** A session of a visitor, evaluated `at` seconds after the start. */
+/** Returns a session of a visitor, evaluated `at` seconds after the start. */
 function visit(visitor: number, session: number, at: number) {
   return {
     session_id: id('sid', session),
@@ -43,7 +43,7 @@ describe('GET /v1/fingerprints', () => {
     expect(numbersIn(await list(query))).toEqual(found)
   })
 
-  test('a row has neither components nor activity', async () => {
+  test('listed visitors have neither components nor activity', async () => {
     const { data } = (await list('?limit=1')).body
     expect(data).toMatchObject([
       {
@@ -60,19 +60,22 @@ describe('GET /v1/fingerprints', () => {
     expect(data[0]).not.toHaveProperty('activity')
   })
 
-  test.each(['', 'seen_count', 'first_seen'])('pages through with sort %j', async (sort) => {
-    const query = sort && `&sort=${sort}`
-    const found: number[] = []
-    let cursor = ''
-    do {
-      const page = await list(`?limit=1${query}&cursor=${cursor}`)
-      found.push(...numbersIn(page))
-      cursor = page.body.pagination.next_cursor ?? ''
-    } while (cursor)
-    expect(found).toEqual(numbersIn(await list(`?${query.slice(1)}`)))
-  })
+  test.each(['', 'seen_count', 'first_seen'])(
+    'pages through all visitors with sort %j',
+    async (sort) => {
+      const query = sort && `&sort=${sort}`
+      const found: number[] = []
+      let cursor = ''
+      do {
+        const page = await list(`?limit=1${query}&cursor=${cursor}`)
+        found.push(...numbersIn(page))
+        cursor = page.body.pagination.next_cursor ?? ''
+      } while (cursor)
+      expect(found).toEqual(numbersIn(await list(`?${query.slice(1)}`)))
+    },
+  )
 
-  test('a cursor works with its own sort only', async () => {
+  test('a cursor is valid only with the same sort', async () => {
     const { next_cursor } = (await list('?limit=1&sort=seen_count')).body.pagination
     for (const query of ['', '&sort=first_seen', '&sort=seen_count&search=203'])
       expectRefused(await list(`?cursor=${next_cursor}${query}`), 'cursor')
@@ -86,7 +89,7 @@ describe('GET /v1/fingerprints', () => {
   )
 })
 
-test('GET /v1/fingerprints/{visitorId} shows the vector and the newest decisions first', async () => {
+test('GET /v1/fingerprints/{visitorId} returns the vector and the decisions, newest first', async () => {
   const { body } = await list(`/${id('vid', 1)}`)
   expect(body.data.components).toEqual({ vector: [0.25, 1, -3.5] })
   const sessions = body.data.activity.sessions
@@ -107,7 +110,7 @@ test('GET /v1/fingerprints/{visitorId} shows the vector and the newest decisions
 })
 
 test.each([id('vid', 4), id('vid', 5), id('vid', 99), id('sid', 1), 'x', '%00'])(
-  'GET /v1/fingerprints/{visitorId} %s is not found',
+  'GET /v1/fingerprints/{visitorId} returns 404 for %s',
   async (visitor) => {
     expectError(await list(`/${visitor}`), 'request.not_found')
   },

@@ -68,7 +68,7 @@ const request = fc.record({
   ),
 })
 
-test(`no request gets anything but an answer or the envelope (seed ${seed})`, async () => {
+test(`every request gets a response or the error envelope (seed ${seed})`, async () => {
   const property = fc.asyncProperty(request, async ({ method, payload, contentType, ...rest }) => {
     const withBody = !['GET', 'HEAD', 'OPTIONS'].includes(method)
     const response = await readback.app.inject({

@@ -7,12 +7,12 @@ import { useReadback } from './support.ts'
 
 const readback = await useReadback()
 
-test('without its data key a session has its verdict, and nothing of the person', async () => {
+test('a session without its data key has its verdict, but no personal data', async () => {
   const data = sessionScored({ organization_id: readback.organizationId })
   const codec = createCodec(undefined, {
     sealing: { keys: createMemoryDataKeys(), random: randomBytes },
   })
-  await codec.prepare([{ type: 'SessionScored', data }])
+  await codec.prepareKeys([{ type: 'SessionScored', data }])
   await readback.log.append([codec.toRecord({ type: 'SessionScored', data }, metaOf(data))])
   await readback.caughtUp()
 

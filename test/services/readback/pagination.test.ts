@@ -15,11 +15,11 @@ const readback = await useReadback()
 interface Walk {
   query: string
   seen: string[]
-  /** Undefined when all pages were read. */
+  /** Undefined once all pages were read. */
   cursor: string | undefined
 }
 
-/** One page more, if there is one. */
+/** Reads the next page, if there is one. */
 async function readOn(walk: Walk): Promise<void> {
   if (walk.cursor === undefined) return
   const url = `/v1/sessions?limit=${1 + randomInt(9)}&${walk.query}${walk.cursor && `&cursor=${walk.cursor}`}`
@@ -29,7 +29,7 @@ async function readOn(walk: Walk): Promise<void> {
   walk.cursor = body.pagination.next_cursor
 }
 
-/** Ten sessions share each time, so that pages end in the middle of a tie. */
+/** Ten sessions share each time, so that pages end within ties. */
 const at = (number: number, time: number) => ({
   session_id: id('sid', number),
   event_id: id('evt', number),
@@ -37,9 +37,9 @@ const at = (number: number, time: number) => ({
   visitor: visitorLink({ id: id('vid', number) }),
 })
 
-test('pages show every row that was there throughout exactly once, while the read model is rebuilt and sessions come, move, change visitors and are erased', async () => {
-  const there = Array.from({ length: 90 }, (_, n) => at(5000 + n, n))
-  await readback.score(...there)
+test('pages have every row that existed throughout exactly once, during a rebuild, new decisions, visitor changes and erasures', async () => {
+  const decisions = Array.from({ length: 90 }, (_, n) => at(5000 + n, n))
+  await readback.score(...decisions)
   const since = `since=${new Date(start).toISOString()}`
   const queries = [
     since,
@@ -63,7 +63,7 @@ test('pages show every row that was there throughout exactly once, while the rea
     expect(await rebuilding).toMatchObject({ switched: true, equal: true })
     expect(walks.map(({ cursor }) => cursor)).not.toContain(undefined)
   }
-  const stayed = there.map(({ session_id }) => session_id).filter((one) => !altered.has(one))
+  const stayed = decisions.map(({ session_id }) => session_id).filter((one) => !altered.has(one))
   for (const { query, seen } of walks) {
     expect(new Set(seen).size, query).toBe(seen.length)
     expect(seen.filter((one) => stayed.some((other) => other === one)).toSorted(), query).toEqual(

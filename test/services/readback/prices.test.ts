@@ -39,7 +39,7 @@ test.each([
   expect(await costOf(`/v1/sessions?${query}`)).toEqual([200, units])
 })
 
-// 201 sessions are less than one unit where no roll-up has them.
+// Reading 201 sessions without a roll-up costs less than one unit.
 test.each([
   ['since=2025-01-01T00:00:00Z&until=2025-01-01T00:00:00Z', 5],
   ['since=1970-01-01T00:00:00Z', 6],
@@ -56,14 +56,14 @@ test.each<[string, object, number]>([
   ['101 sessions', { session_ids: sessionIds(101) }, 2],
   ['201 sessions', { session_ids: sessionIds(201) }, 3],
   ['a visitor of 150 sessions', { visitor_id: id('vid', 1) }, 2],
-])('marking %s costs the same when it is repeated', async (_, named, units) => {
+])('marking %s costs the same again when repeated', async (_, target, units) => {
   for (let i = 0; i < 2; i++)
-    expect(await costOf('/v1/marks', { label: 'bot', ...named })).toEqual([201, units])
+    expect(await costOf('/v1/marks', { label: 'bot', ...target })).toEqual([201, units])
 })
 
-test('marking sessions of which one is unknown costs what marking all of them does', async () => {
-  const named = { label: 'bot', session_ids: [...sessionIds(100), id('sid', 999)] }
-  expect(await costOf('/v1/marks', named)).toEqual([422, 2])
+test('marking sessions costs the same if one of them is unknown', async () => {
+  const target = { label: 'bot', session_ids: [...sessionIds(100), id('sid', 999)] }
+  expect(await costOf('/v1/marks', target)).toEqual([422, 2])
 })
 
 test('removing a mark of 201 sessions costs three', async () => {

@@ -6,7 +6,7 @@ import fixture from '../../fixtures/contract/session-detail.json' with { type: '
 import { noAgent, visitorLink } from '../../support/session-scored.ts'
 import { useReadback } from './support.ts'
 
-/** The schema that clients in five languages are generated from. */
+/** Schema from which clients in five languages are generated. */
 const detailSchema = () => {
   const text = JSON.stringify(interfaces.components.schemas)
   const $defs = JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/'))
@@ -34,7 +34,7 @@ const request = {
   is_touch_capable: false,
 }
 
-/** The decision that the published example shows, as an event. */
+/** Decision of the published example, as an event. */
 const scored: Partial<SessionScored> = {
   evidence: {
     sources: ['snapshot'],
@@ -108,11 +108,11 @@ const earlier: Partial<SessionScored> = {
 const readback = await useReadback()
 await readback.score(earlier, scored)
 
-test('the published example matches the published schema, so that checking against it means something', () => {
+test('the published example matches the published schema', () => {
   expect(detailSchema().safeParse(fixture).error).toBeUndefined()
 })
 
-test('the published example comes out as published when the same session is scored here', async () => {
+test('the published example is what scoring the same session returns', async () => {
   const url = `/v1/sessions/${published.id}`
   await readback.send({
     url,

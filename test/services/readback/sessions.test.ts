@@ -66,14 +66,14 @@ const get = (session: number | string, key?: string) => {
 }
 
 describe('GET /v1/sessions', () => {
-  test('lists by latest decision, newest first, the organization and environment of the key only', async () => {
+  test('lists sessions of the organization and environment of the key, newest decision first', async () => {
     expect(numbersIn(await list())).toEqual([1, 3, 2])
     expect(numbersIn(await list('?cursor='))).toEqual([1, 3, 2])
     expect(numbersIn(await list('', readback.testKey))).toEqual([4])
     expect(numbersIn(await list('', other.key))).toEqual([5])
   })
 
-  test('a row says how the session was tied to its visitor, where that is asked for', async () => {
+  test('returns how a session was matched to its visitor if requested', async () => {
     const plain = await list()
     const { body } = await list('?include=resolution')
     const resolution = { method: 'continuity', basis: 'deterministic' }
@@ -87,7 +87,7 @@ describe('GET /v1/sessions', () => {
     expect((await list(`?limit=1&include=resolution&cursor=${next_cursor}`)).status).toBe(200)
   })
 
-  test('a row says when the session handed off', async () => {
+  test('returns when a session handed off', async () => {
     const { body } = await list()
     const facts = body.data.map((row: { facts: object }) => row.facts)
     const at = new Date(start + 2000).toISOString()
@@ -104,23 +104,23 @@ describe('GET /v1/sessions', () => {
     ['an event id', id('evt', 12), [1]],
     ['an earlier event id of the session', id('evt', 11), [1]],
     ['a visitor id', id('vid', 2), [2]],
-    ['an id of somebody else', id('sid', 5), []],
+    ['an id of another organization', id('sid', 5), []],
     ['an id of the other environment', id('evt', 41), []],
-    ['a prefix of an id is no substring search', 'sid_0', []],
-    ['a legacy id that nothing has', 'a'.repeat(32), []],
+    ['a prefix of an id', 'sid_0', []],
+    ['an unknown legacy id', 'a'.repeat(32), []],
     ['part of a user agent', 'sPECIALaGENT', [2]],
     ['part of a URL', '/checkout', [2]],
-    ['part of an address', '198.51.100', [2]],
-    ['wildcards taken literally', '100%25', [2]],
-    ['an underscore taken literally', 'chec_out', []],
-    ['a percent sign taken literally', '%', [3, 2]],
-    ['a NUL, which nothing has', '\0', []],
-    ['a line feed, which nothing has', '\n', []],
-    ['parts of two texts around a line feed', `special\n`, []],
-    ['part of a URL as it is encoded', 'gr%C3%B6%C3%9Fe', [3]],
-    ['part of a URL as people read it, in any case', 'GRÖßE', [3]],
-    ['part of a host as people read it', 'bücher', [3]],
-    ['nothing', '', [1, 3, 2]],
+    ['part of an IP address', '198.51.100', [2]],
+    ['a literal wildcard', '100%25', [2]],
+    ['a literal underscore', 'chec_out', []],
+    ['a literal percent sign', '%', [3, 2]],
+    ['a NUL', '\0', []],
+    ['a line feed', '\n', []],
+    ['text around a line feed', `special\n`, []],
+    ['part of an encoded URL', 'gr%C3%B6%C3%9Fe', [3]],
+    ['part of a decoded URL, in any case', 'GRÖßE', [3]],
+    ['part of a decoded host', 'bücher', [3]],
+    ['an empty text', '', [1, 3, 2]],
   ])('search: %s', async (_, search, found) => {
     expect(numbersIn(await list(`?search=${encodeURIComponent(search)}`))).toEqual(found)
   })
@@ -133,7 +133,7 @@ describe('GET /v1/sessions', () => {
     'verdict=BOT',
     'cursor=abc',
     'offset',
-  ])('%s is refused, naming the parameter', async (query) => {
+  ])('%s is rejected, naming the parameter', async (query) => {
     expectRefused(await list(`?${query}`), query)
   })
 
@@ -143,18 +143,18 @@ describe('GET /v1/sessions', () => {
 })
 
 describe('GET /v1/sessions/{sessionId}', () => {
-  test('says how the score came about, and where the decision is on the log, where that is asked for', async () => {
+  test('returns the score breakdown and the position on the log if requested', async () => {
     const plain = await get(1)
     const { body } = await get(`${id('sid', 1)}?include=score&include=log`)
     const { score, log, ...rest } = body.data
     expect(rest).toEqual(plain.body.data)
-    // Decisions made here name no model.
+    // Decisions in these tests have no model.
     expect(score).toMatchObject({ steps: null, without_effect: [] })
     const [record] = await readRecords(readback.log, log.topic, [log])
     expect(record?.value?.includes(id('evt', 12))).toBe(true)
   })
 
-  test('shows the latest decision and those before it, the most actionable members first', async () => {
+  test('returns the latest and previous decisions, with the most actionable members first', async () => {
     const { data } = (await get(1)).body
     const names = Object.keys(sessionDetailSchema.shape).filter((name) => name in data)
     expect(Object.keys(data)).toEqual(names)
@@ -172,20 +172,20 @@ describe('GET /v1/sessions/{sessionId}', () => {
     })
   })
 
-  test('a session without visitor shows null', async () => {
+  test('returns null for a session without visitor', async () => {
     expect((await get(3)).body.data).toMatchObject({
       visitor_fingerprint: null,
       previous_decisions: [],
     })
   })
 
-  test('the request has no address', async () => {
+  test('returns no IP address in the request', async () => {
     expect(Object.keys((await get(2)).body.data.request)).toEqual(['url', 'referrer', 'user_agent'])
   })
 
   test.each([
     id('sid', 99),
-    // The other environment, and another organization.
+    // Sessions of the other environment and of another organization.
     id('sid', 4),
     id('sid', 5),
     'a'.repeat(32),
@@ -193,7 +193,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
     '%00',
     '..%2F',
     id('sid', 1).toUpperCase(),
-  ])('%s is not found', async (sessionId) => {
+  ])('returns 404 for %s', async (sessionId) => {
     expectError(await get(sessionId), 'request.not_found')
   })
 })

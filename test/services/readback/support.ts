@@ -6,7 +6,7 @@ import { sessionScored } from '../../support/session-scored.ts'
 
 export { id } from '../../projections/world-events.ts'
 
-/** Numbers of the ids in an answer. */
+/** Returns the numbers at the end of the ids in a response. */
 export const numbersIn = ({ body }: { body: { data: { id: string }[] } }) =>
   body.data.map((row) => Number(row.id.slice(-26)))
 
@@ -16,14 +16,11 @@ export function expectError({ body }: { body: unknown }, code: string, field?: s
   expect(body).toMatchObject({ error: { code, ...details } })
 }
 
-/** Expects that the query was refused for its first parameter. */
+/** Expects a validation error that names the first parameter of the query. */
 export const expectRefused = (response: { body: unknown }, query: string) =>
   expectError(response, 'request.validation_failed', query.split('=')[0])
 
-/**
- * A server of the test file's own, with one organization, whose key asks unless another one is named; decisions are
- * about it, too.
- */
+/** Starts a server for the test file, with one organization. Requests and decisions belong to it by default. */
 export async function useReadback() {
   const api = await startApi({ roles: ['api'] })
   afterAll(() => api.stop())
@@ -53,7 +50,7 @@ export async function useReadback() {
       }
       await api.caughtUp()
     },
-    /** The number of events about sessions. */
+    /** Returns the number of events about sessions. */
     async eventCount(): Promise<number> {
       const ends = await api.log.endPositions('tidegate.sessions.v1')
       return ends.reduce((sum, { offset }) => sum + offset, 0)

@@ -13,7 +13,7 @@ const patch = (body: unknown, sessionId: string = id('sid', 1)) =>
 const get = async (number = 1) =>
   (await readback.send({ url: `/v1/sessions/${id('sid', number)}` })).body.data
 
-test('PATCH /v1/sessions/{sessionId} sets, changes and clears; each answer and the next read show it, and nothing else changes', async () => {
+test('PATCH /v1/sessions/{sessionId} sets, changes and clears the user, in the response and later reads, and changes nothing else', async () => {
   const before = await get()
   for (const client_user_id of ['user_1', 'user_2', null]) {
     const { status, body } = await patch({ client_user_id })
@@ -29,7 +29,7 @@ test('nothing is recorded when nothing changes', async () => {
   expect(await readback.eventCount()).toBe(before)
 })
 
-test('the session is then found by the id, and no longer by the one before', async () => {
+test('the session is found by the new id, and no longer by the previous one', async () => {
   await patch({ client_user_id: 'Erika.Mustermann' })
   const found = async () =>
     numbersIn(await readback.send({ url: '/v1/sessions?search=mustermann' }))
@@ -45,7 +45,7 @@ test.each([
   [{ client_user_id: 'u', verdict: 'human' }, 'verdict', 'not_allowed'],
   [null, 'body', 'invalid_type'],
   [undefined, 'body', 'invalid_type'],
-])('%j is refused: %s %s', async (body, name, issue) => {
+])('%j is rejected: %s %s', async (body, name, issue) => {
   const { error } = (await patch(body)).body
   expect(error.details).toMatchObject({
     parameter_set: 'session_update',
@@ -54,19 +54,19 @@ test.each([
 })
 
 test.each([id('sid', 3), id('sid', 99), 'nonsense', '0'.repeat(32)])(
-  '%s is not found',
+  'returns 404 for %s',
   async (session) => {
     expectError(await patch({ client_user_id: 'u' }, session), 'request.not_found')
   },
 )
 
-test('sixteen at once are taken one after the other, and the last one stands', async () => {
+test('sixteen concurrent updates are applied one after the other', async () => {
   const before = await readback.eventCount()
   const users = Array.from({ length: 16 }, (_, index) => `racer_${index}`)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     users.map((client_user_id) => patch({ client_user_id }, id('sid', 2))),
   )
-  expect(answers.map(({ status }) => status)).toEqual(users.map(() => 200))
+  expect(responses.map(({ status }) => status)).toEqual(users.map(() => 200))
   expect(await readback.eventCount()).toBe(before + users.length)
   expect(users).toContain((await get(2)).client_user_id)
 })

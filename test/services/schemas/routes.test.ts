@@ -10,12 +10,12 @@ const scored = 'pre.tidegate.sessions.v1-tidegate.sessions.SessionScored'
 
 async function get(url: string, { credentials, authorization = '' }: Record<string, string> = {}) {
   const app = createSchemasApp({ schemas, credentials })
-  const answer = await app.inject({ url, headers: { authorization } })
-  expect(answer.headers['content-type']).toContain('application/vnd.schemaregistry.v1+json')
-  return { status: answer.statusCode, body: answer.json() }
+  const response = await app.inject({ url, headers: { authorization } })
+  expect(response.headers['content-type']).toContain('application/vnd.schemaregistry.v1+json')
+  return { status: response.statusCode, body: response.json() }
 }
 
-test('every id that a record can carry has its schema, whatever subject is named', async () => {
+test('every id that a record can carry has a schema, with any subject parameter', async () => {
   for (const [key, id] of Object.entries(ids)) {
     const { status, body } = await get(`/schemas/ids/${id}?subject=another&fetchMaxId=false`)
     expect({ key, status }).toEqual({ key, status: 200 })
@@ -24,14 +24,16 @@ test('every id that a record can carry has its schema, whatever subject is named
   }
 })
 
-test('the ids are those of a registry that gave others', async () => {
-  const own = createCodec(Object.fromEntries(Object.keys(ids).map((key, n) => [key, 1000 + n])))
-  expect(servedSchemas(own.schemaId, '').map(({ id }) => id)).toEqual(
+test('serves the ids that a registry assigned', async () => {
+  const registryCodec = createCodec(
+    Object.fromEntries(Object.keys(ids).map((key, n) => [key, 1000 + n])),
+  )
+  expect(servedSchemas(registryCodec.schemaId, '').map(({ id }) => id)).toEqual(
     expect.arrayContaining(Object.keys(ids).map((_, n) => 1000 + n)),
   )
 })
 
-test('a subject has its versions, and says their ids', async () => {
+test('a subject has its versions with their ids', async () => {
   expect((await get('/subjects')).body).toContain(scored)
   const name = encodeURIComponent(scored)
   expect((await get(`/subjects/${name}/versions`)).body).toEqual([1])
@@ -56,24 +58,24 @@ test.each([
   [`/subjects/${scored}/versions/0`, 422, 42202],
   ['/associations/resources/-/topic?resourceType=topic', 404, 404],
   ['/v1/sessions', 404, 404],
-])('GET %s is refused as a registry refuses it', async (url, status, error_code) => {
+])('GET %s returns the error of a registry', async (url, status, error_code) => {
   expect(await get(url)).toMatchObject({
     status,
     body: { error_code, message: expect.any(String) },
   })
 })
 
-test('it says that it can be read only, and refuses what would write', async () => {
+test('reports that it is read-only, and rejects writes', async () => {
   expect((await get('/mode')).body).toEqual({ mode: 'READONLY' })
   expect((await get('/config')).body).toEqual({ compatibilityLevel: 'FULL_TRANSITIVE' })
   const app = createSchemasApp({ schemas, credentials: undefined })
   for (const method of ['POST', 'PUT', 'DELETE'] as const) {
-    const answer = await app.inject({
+    const response = await app.inject({
       method,
       url: `/subjects/${scored}/versions`,
       payload: { schema: '{}' },
     })
-    expect({ method, status: answer.statusCode, code: answer.json().error_code }).toEqual({
+    expect({ method, status: response.statusCode, code: response.json().error_code }).toEqual({
       method,
       status: 405,
       code: 405,
@@ -81,7 +83,7 @@ test('it says that it can be read only, and refuses what would write', async () 
   }
 })
 
-test('where a user and a password are set, nothing is answered without both', async () => {
+test('requires user and password if they are set', async () => {
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
   for (const authorization of [
     '',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { withClients } from '../../../infra/ip/records.ts'
+import { withClientCount } from '../../../infra/ip/records.ts'
 import { behaviorSchema } from '../../../schemas/observations.ts'
 import { attribute } from '../../../services/scoring/explain/attribution.ts'
 import { withHistory } from '../../../services/scoring/signals/evaluate.ts'
@@ -19,7 +19,7 @@ const labelsOf = (isBot: boolean, anonymity: object) => {
   return labels.map(({ kind, value }) => `${kind}:${value}`)
 }
 
-test('labels name the environment, and of a bot whose network it came through', () => {
+test('labels name the environment, and for a bot also the network', () => {
   const labels = labelsOf(true, { hosting: true, provider: 'Mullvad VPN' })
   expect(labels).toEqual(
     expect.arrayContaining([
@@ -42,7 +42,7 @@ test.each([
   ['scroll:scripted-scrolling', { scroll: { wheel: 2, untrusted: 2 } }],
   ['clipboard:scripted-clipboard', { clipboard: { pastes: 1, untrusted: 1 } }],
   ['clipboard:pasted-text', { clipboard: { pastes: 1 } }],
-])('behaviors say %s', (expected, sent) => {
+])('behaviors contain %s', (expected, sent) => {
   const { facts } = evaluateClient(desktopChrome)
   const observed = (input: object) =>
     attribute([], { ...facts, behavior: behaviorSchema.parse(input) }, false)?.behaviors ?? []
@@ -50,7 +50,7 @@ test.each([
   expect(observed({ keyboard: { keys: 20 }, clipboard: { copies: 3 } })).toEqual([])
 })
 
-test('clients of an address are its visitors of the day, counted with the final decision', () => {
+test("client_count is the number of the address's visitors that day, set by the final decision", () => {
   const own = evaluateClient(desktopChrome)
   const { facts } = withHistory(own, { visitorSessions: 1, repeats: repeatsOf(12), near: null })
   expect(own.facts.network.evidence.client_count).toBeNull()
@@ -60,10 +60,10 @@ test('clients of an address are its visitors of the day, counted with the final 
   })
 })
 
-test('clients of an address that are counted again leave one tag', () => {
+test('counting clients again keeps a single shared_address tag', () => {
   const { evidence } = noNetwork.lookup('8.8.8.8', 0)
-  const tagged = withClients({ ...evidence, operator_tags: ['vpn'] }, 10)
+  const tagged = withClientCount({ ...evidence, operator_tags: ['vpn'] }, 10)
   expect(tagged.operator_tags).toEqual(['vpn', 'shared_address'])
-  expect(withClients(tagged, 11)).toEqual({ ...tagged, client_count: 11 })
-  expect(withClients(tagged, 9).operator_tags).toEqual(['vpn'])
+  expect(withClientCount(tagged, 11)).toEqual({ ...tagged, client_count: 11 })
+  expect(withClientCount(tagged, 9).operator_tags).toEqual(['vpn'])
 })

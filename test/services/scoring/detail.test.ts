@@ -24,7 +24,7 @@ it.each([
   [clients.iphoneSafari, 'Safari 18 webkit', null, 'iOS 18.5 mobile'],
   [clients.androidWebView, expect.stringContaining('blink'), 'Instagram', expect.any(String)],
   [clients.headlessChrome, expect.stringContaining('HeadlessChrome'), null, expect.any(String)],
-])('detail names browser, system and app', (client, browser, app, device) => {
+])('names browser, system and app', (client, browser, app, device) => {
   const { facts } = evaluateClient(client)
   const { name, major_version, engine, app_name } = browserOf(facts)
   const { operating_system: system, form_factor } = deviceOf(facts)
@@ -35,7 +35,7 @@ it.each([
   ]).toEqual([browser, app, device])
 })
 
-it('detail of an app fills what only apps have, of the web nothing of it', () => {
+it('fills native members for apps only', () => {
   const native = {
     device_model: 'iPhone15,2',
     os_name: 'iOS',
@@ -51,7 +51,7 @@ it('detail of an app fills what only apps have, of the web nothing of it', () =>
   expect(install_id).toBe('i-1')
   expect(native_runtime_integrity?.jailbreak_or_root.detected).toBe(true)
   expect(browser).toMatchObject({ engine: 'native', app_name: 'com.example.shop' })
-  // An app without attestation may invent all of it.
+  // An app without attestation may have invented all of this.
   expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40 })
   expect(evidence?.unchecked).toContain('attestation')
   expect(evidence?.claimed).toEqual(['native_runtime_integrity', 'native_app', 'install_id'])
@@ -65,7 +65,7 @@ it.each([
   ['unknown_key', 'algorithm', 'unknown_key'],
   ['invalid', 'lifetime', 'invalid'],
   ['absent', null, 'absent'],
-] as const)('of a signature that is %s names Web Bot Auth', (found, reason, status) => {
+] as const)('maps a %s signature to web_bot_auth', (found, reason, status) => {
   const signature = found && { status: found, reason, signed: null }
   const session = testSession('signed', {
     document: { signature, signature_agent: 'agent.example' },
@@ -73,13 +73,13 @@ it.each([
   expect(decisionAbout(session).web_bot_auth).toEqual(status && { status, domain: 'agent.example' })
 })
 
-it('detail shows the handshake of which an edge told', () => {
+it('contains the JA4 fingerprint that the edge reported', () => {
   const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
   const { connection_fingerprint } = decisionAbout(testSession('edge', { document: { ja4 } }))
   expect(connection_fingerprint.ja4.hash).toBe(ja4)
 })
 
-it('detail of a session without a snapshot is all unknown and still an event', () => {
+it('makes a valid event without a snapshot', () => {
   const state = stateAfter(opened(testSession('empty')))
   expect(decisionAbout(state)).toMatchObject({
     verdict: 'inconclusive',
@@ -88,7 +88,7 @@ it('detail of a session without a snapshot is all unknown and still an event', (
   })
 })
 
-it('detail of any JSON that a client may send can be encoded, never has a NUL, and has the score of its signals', () => {
+it('encodes any JSON from a client, without NUL characters, and with the score of its signals', () => {
   const members = Object.keys(snapshotSchema.parse({}))
   const values = fc.oneof(
     fc.jsonValue(),

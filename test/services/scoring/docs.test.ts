@@ -3,7 +3,7 @@ import { shownTable, signalTable } from '../../../bench/detection/signal-table.t
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
 import { judgedSignals } from './support/sessions.ts'
 
-it('docs/reference/signals.md lists every signal as the catalogue has it', async () => {
+it('docs/reference/signals.md matches the signal catalogue', async () => {
   expect(await shownTable()).toBe(await signalTable())
 })
 
@@ -13,7 +13,7 @@ it('the catalogue is well-formed', () => {
   for (const { slug, points, role, strength } of judgedSignals) {
     expect(slug).toMatch(/^[a-z][a-z0-9_]+$/)
     if (role === 'context') expect(points).toBe(0)
-    // A definitive signal decides alone, so that it must reach the band of a bot; no other may.
+    // A definitive signal decides alone, so it must reach the verdict `bot`; no other signal may.
     if (role === 'risk') expect([slug, points >= 70]).toEqual([slug, strength === 'definitive'])
   }
 })

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
 import { displayNumber } from '../../../bench/detection/desktop.ts'
-import { addBehavior } from '../../../services/scoring/session/observed.ts'
+import { addBehavior } from '../../../services/scoring/session/observations.ts'
 import { chromiumFile, createProfile, quietFlags } from '../../support/chromium.ts'
 import { endChild } from '../../support/end-child.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -70,11 +70,11 @@ const replaced = (get: string) => `
   const native = Object.getOwnPropertyDescriptor(prototype, 'platform')
   Object.defineProperty(prototype, 'platform', { ...native, get: ${get} })`
 
-/** Scripts that change what workers say, from the plainest to one that fails as the native getter does. */
+/** Scripts that change the platform in workers, from the simplest to one that throws like the native getter. */
 const replacedPlatforms = {
   'a getter': replaced(`() => 'Linux armv81'`),
   'a proxy': replaced(`new Proxy(native.get, { apply: () => 'Linux armv81' })`),
-  'a proxy that throws as the native one': replaced(
+  'a proxy that throws like the native getter': replaced(
     `new Proxy(native.get, {
       apply: (get, self, args) => self === navigator ? 'Linux armv81' : Reflect.apply(get, self, args),
     })`,
@@ -162,7 +162,7 @@ async function addressOf(browser: ChildProcess): Promise<string> {
       return address
     }
   }
-  throw new Error('Chromium ended before it listened')
+  throw new Error('Chromium exited before it listened')
 }
 
 type Send = (
@@ -210,7 +210,7 @@ const deployments = {
   fresh: { ...taught, progress: () => ({ isLearned: false, visitors: 3, needed: 20 }) },
 }
 
-/** Verdicts of all that has arrived, as of a browser that answers its questions rightly. */
+/** Returns the verdicts on everything received so far, with correct answers to the engine questions. */
 function verdicts(behavior?: object) {
   const snapshot = lastSnapshot(server)
   const { user_agent: userAgent } = snapshot.navigator
@@ -225,7 +225,7 @@ function verdicts(behavior?: object) {
   })
 }
 
-// Without graphics, since a machine without a card would show that by its renderer.
+// Disables graphics, because the software renderer of a machine without a card would give it away.
 const flags = [
   '--disable-gpu',
   '--disable-3d-apis',
@@ -234,7 +234,7 @@ const flags = [
 ]
 
 it.each(Object.entries(replacedPlatforms))(
-  'an emulated phone in a window that replaces the platform of workers by %s is never human, on load and while acting',
+  "an emulated phone that replaces the workers' platform with %s is never human, on load or with input",
   async (_, inWorkers) => {
     const phone = await openEmulatedPhone({ inWorkers, flags })
     try {

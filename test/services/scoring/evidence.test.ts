@@ -34,11 +34,11 @@ const page = (parts: Parameters<typeof withParts>[1] = {}) =>
 const app = (native: Partial<Snapshot['native'] & object>) =>
   testSession('app', { platform: 'ios', client: { snapshot: { native } } })
 
-describe('the address', () => {
+describe('network evidence', () => {
   const anonymity = { ...skipped.anonymity, tor: true }
   const asked: AddressNetwork['sources'] = ['location_database', 'anonymity_database']
 
-  it('nobody looked for Tor in a list of countries', () => {
+  it('a location database does not check for Tor', () => {
     const event = scored(page(), { ...skipped, sources: ['location_database'] })
     expect(event.evidence.sources).toEqual([
       'request_headers',
@@ -51,7 +51,7 @@ describe('the address', () => {
     expect(event.analysis_coverage.network).toBe(false)
   })
 
-  it('whoever looked is named, and reputation and relays nobody looks for', () => {
+  it('lists the sources that were checked, and the fields that none of them covers', () => {
     const event = scored(page(), { ...skipped, status: 'ready', sources: asked, anonymity })
     expect(event.evidence.sources).toEqual(expect.arrayContaining(asked))
     expect(event.analysis_coverage.network).toBe(true)
@@ -64,7 +64,7 @@ describe('the address', () => {
     ])
   })
 
-  it('lists clear hosting, Tor and relays, and no list of VPNs and proxies is complete', () => {
+  it('address lists clear hosting, Tor and relays, but not VPNs and proxies', () => {
     const listed = { ...skipped, status: 'ready' as const, sources: ['address_lists' as const] }
     expect(uncheckedBelow(scored(page(), listed), 'network.anonymity.')).toEqual([
       'network.anonymity.vpn',
@@ -76,22 +76,22 @@ describe('the address', () => {
     expect(vpn.evidence.unchecked).not.toContain('network.anonymity.vpn')
   })
 
-  it('a flag that a city database has was looked up', () => {
+  it('a flag that is set counts as checked', () => {
     const event = scored(page(), { ...skipped, sources: ['location_database'], anonymity })
     expect(event.evidence.unchecked).not.toContain('network.anonymity.tor')
     expect(event.evidence.unchecked).toContain('network.anonymity.vpn')
   })
 })
 
-describe('the runtime', () => {
-  it('of no snapshot is not checked at all', () => {
+describe('runtime integrity', () => {
+  it('is unchecked without a snapshot', () => {
     const event = decisionAbout(stateAfter(opened(testSession('none'))))
     expect(event.evidence.sources).toEqual(['request_headers'])
     expect(uncheckedRuntime(event)).toEqual(runtimeNames)
     expect(event.analysis_coverage.runtime).toBe(false)
   })
 
-  it('what fired was looked at: a page that claims to be an app', () => {
+  it('is checked if a signal fired, as for a page that claims to be an app', () => {
     const event = scored(page({ native: { hooks: false } }))
     expect(event.runtime_integrity.tampering_detected).toBe('elevated')
     expect(event.evidence.sources).not.toContain('native_observations')
@@ -102,7 +102,7 @@ describe('the runtime', () => {
 describe('an app', () => {
   const device = { device_model: 'iPhone15,2' }
 
-  it('that reports one check has not passed the others', () => {
+  it('that reports one check leaves the others unchecked', () => {
     const event = scored(app({ ...device, hooks: false }))
     expect(event.evidence.sources).toContain('native_observations')
     expect(event.native_runtime_integrity?.debugger.attached).toBe(false)
@@ -130,14 +130,14 @@ describe('an app', () => {
     expect(event.analysis_coverage.runtime).toBe(true)
   })
 
-  it('that reports no check at all has no coverage and no such member', () => {
+  it('that reports no check has neither coverage nor native_runtime_integrity', () => {
     const event = scored(app(device))
     expect(event.native_runtime_integrity).toBeNull()
     expect(event.analysis_coverage).toMatchObject({ runtime: false, device: true })
     expect(uncheckedRuntime(event)).toContain('tampering_detected')
   })
 
-  it('that names no model is not covered as a device', () => {
+  it('without a device model has no device coverage', () => {
     expect(scored(app({ hooks: false })).analysis_coverage.device).toBe(false)
   })
 })
@@ -145,7 +145,7 @@ describe('an app', () => {
 type Sent = Record<string, Record<string, unknown>>
 type Member = [group: string, name: string, value: unknown]
 
-// Values of which each makes some name of the runtime's integrity something else than clean, in some browser.
+// Each value makes some member of `runtime_integrity` other than clean in some browser.
 const hostile: Member[] = [
   ['automation', 'webdriver_own_property', true],
   ['automation', 'cdp_runtime', true],
@@ -199,15 +199,15 @@ function judged(client: Client, isCounted: boolean) {
 
 function add({ snapshot }: { snapshot: Sent }, [group, name, value]: Member): void {
   snapshot[group] = { ...snapshot[group], [name]: value }
-  // The SDK looks for imitations of what is there.
+  // The SDK looks for a fake only if the object exists.
   if (name === 'chrome_runtime_faked')
     snapshot.environment = { ...snapshot.environment, has_chrome_object: true }
 }
 
 const namesOf = (integrity: RuntimeIntegrity) => Object.entries(integrity)
 
-describe('a name of the integrity of the runtime', () => {
-  it('never is clean, unless it is unchecked, because what would speak against it was not sent', () => {
+describe('a member of runtime_integrity', () => {
+  it('that becomes clean by leaving out observations is unchecked', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...clients),
@@ -232,14 +232,14 @@ describe('a name of the integrity of the runtime', () => {
     )
   })
 
-  it('is not unchecked in whole snapshots of browsers', () => {
+  it('is checked if a browser sends a complete snapshot', () => {
     for (const client of clients) {
       const unchecked = judged(client, true).unchecked.filter((name) => !name.includes('.'))
       expect([client, unchecked]).toEqual([client, []])
     }
   })
 
-  it('says nothing of replays where nobody counted what others sent', () => {
+  it('leaves replay_suspected unchecked without repeat counts', () => {
     expect(judged(desktopChrome, false).unchecked).toContain('replay_suspected')
   })
 })

@@ -39,7 +39,7 @@ const invented = {
 const chromeWith = (proofs: Partial<ReturnType<typeof proofsOf>>) =>
   withParts(desktopChrome, { proofs })
 
-/** All that a script without a browser can answer: what V8 says, keyed as the protocol has it, and guesses. */
+/** Returns the best answers of a script without a browser: V8's own, otherwise guesses, correctly keyed. */
 function answersOfNode() {
   const { challenge, timing_nonce: timingNonce } = answers
   const isLanguage = (id: number) => questionBank.language.some((one) => one.id === id)
@@ -56,36 +56,36 @@ function answersOfNode() {
 describe('a forgery is not human', () => {
   it.each([
     ['four invented values and no proofs', { snapshot: invented }],
-    ['four invented values and the texts given back', { snapshot: { ...invented, proofs: echo } }],
+    ['four invented values and echoed proofs', { snapshot: { ...invented, proofs: echo } }],
     [
-      'four invented values and good proofs',
+      'four invented values and correct proofs',
       { snapshot: { ...invented, proofs: proofsOf(agent) } },
     ],
     [
       'a complete invented Chrome without proofs',
       chromeWith({ ...proofsOf(agent), answer_mac: null }),
     ],
-    ['a complete invented Chrome with the texts given back', chromeWith(echo)],
+    ['a complete invented Chrome with echoed proofs', chromeWith(echo)],
     ['a complete invented Chrome with answers of another engine', chromeWith(answersOfNode())],
     ['a Firefox that answers as Chrome', withParts(desktopFirefox, { proofs: proofsOf(agent) })],
     ['a Chrome that answers as Firefox', chromeWith(proofsOf(agentOf(desktopFirefox)))],
     [
-      'an engine that nobody knows',
+      'an unknown engine',
       withParts(desktopChrome, { navigator: { user_agent: 'Mozilla/5.0 Mine/1.0' } }),
     ],
   ])('%s', (_, client) => {
     expect(evaluateClient(client).score.verdict).not.toBe('human')
   })
 
-  it('an empty report of an app on the session of a page', () => {
+  it('empty native observations in a web session', () => {
     const session = testSession('native', { client: { snapshot: { native: {} } } })
     expect(decisionAbout(session).verdict).toBe('bot')
   })
 
   it.each([
-    ['as it is', {}],
-    ['with other values', { canvas: { hash: 'edited' }, environment: { screen_width: 1001 } }],
-  ])('a snapshot of a person sent for another document, %s', (_, parts) => {
+    ['unchanged', {}],
+    ['with changed values', { canvas: { hash: 'edited' }, environment: { screen_width: 1001 } }],
+  ])('a replayed snapshot of a person, %s', (_, parts) => {
     const document = { challenge: 'other', timing_nonce: 'other' }
     const client = withParts(desktopChrome, parts)
     const decision = decisionAbout(testSession('replay', { client, document }))
@@ -94,7 +94,7 @@ describe('a forgery is not human', () => {
   })
 })
 
-test('what is missing and what is impossible is named', () => {
+test('evidence names missing members and impossible values', () => {
   const client = withParts(desktopChrome, {
     environment: { timezone: null, timezone_offset_min: 9999 },
     storage: { cookies: null },
@@ -107,31 +107,31 @@ test('what is missing and what is impossible is named', () => {
   expect(verdict).toBe('inconclusive')
 })
 
-test('an older SDK that gives the texts back has answered its document, and is inconclusive', () => {
+test('an older SDK that echoes the challenge has answered it, and is inconclusive', () => {
   const { score, facts } = evaluateClient(withParts(desktopChrome, { proofs: echo }))
   expect(facts.answers.proof).toBe('echoed')
   expect(score.verdict).toBe('inconclusive')
 })
 
-test('a drawing unlike those of its class is doubted, one with noise is not judged', () => {
+test('a drawing that differs from its class is suspicious, and one with noise is not judged', () => {
   const drawn = { ...proofsOf(agent), canvas_challenge_hash: 'mine' }
   const learned = { ...noLearnedAnswers, answersTo: () => new Set(['others']) }
   const judged = (client: clients.Client) =>
     evaluateClient(client, { learned }).facts.answers.canvas
-  expect(judged(keyed(drawn))).toBe('otherwise')
-  expect(judged(keyed({ ...drawn, canvas_challenge_hash: 'others' }))).toBe('as_others')
+  expect(judged(keyed(drawn))).toBe('differs')
+  expect(judged(keyed({ ...drawn, canvas_challenge_hash: 'others' }))).toBe('matches_others')
   const noisy = withParts(keyed(drawn), { canvas: { noise_detected: true } })
   expect(judged(noisy)).toBe('unknown')
 })
 
-/** A deployment that nobody has taught. */
+/** A deployment that has learned nothing. */
 const untaught: LearnedAnswers = {
   ...taught,
   progress: () => ({ isLearned: false, visitors: 3, needed: 20 }),
   answersTo: () => undefined,
 }
 
-/** The document with the deployment's own questions. */
+/** The questions of the document, including bank questions. */
 const asked = {
   challenge: answers.challenge,
   timingNonce: answers.timing_nonce,
@@ -143,7 +143,7 @@ const asked = {
   ],
 }
 
-describe('Safari, whose answers nobody recorded', () => {
+describe('Safari, whose answers are not recorded', () => {
   const plausible = withParts(desktopSafari, {
     proofs: answersOf(agentOf(desktopSafari), asked),
   })
@@ -160,7 +160,7 @@ describe('Safari, whose answers nobody recorded', () => {
     expect(score.verdict).toBe('human')
   })
 
-  it('says how far the engine is learned', () => {
+  it('reports the learning progress of the engine', () => {
     const highlights = highlightsOf(evaluateClient(plausible, { learned: untaught }))
     expect(highlights.find(({ key }) => key === 'engine_not_learned')?.evidence).toEqual([
       { signal: 'engine_not_learned', name: 'Engine not learned yet: WebKit, 3 of 20 visitors' },
@@ -176,7 +176,7 @@ describe('Safari, whose answers nobody recorded', () => {
     ['a number', (id: number) => `number ${id}`],
     ['invented hashes', (id: number) => `#${id.toString(16).padStart(16, '0')}`],
     ['invented texts', (id: number) => `string ${id}`],
-  ])('is not what answers %s to everything', (_, answer) => {
+  ])('is not human with the answer %s to every question', (_, answer) => {
     const engine = asked.engineQuestions.map(({ id }) => ({ id, answer: answer(id) }))
     const answer_mac = answerMac(asked, { canvas: 'abc', engine })
     const proofs = { canvas_challenge_hash: 'abc', engine_answers: engine, answer_mac }
@@ -184,7 +184,7 @@ describe('Safari, whose answers nobody recorded', () => {
       learned: untaught,
       behavior: naturalInput,
     })
-    expect(facts.answers.engine).toBe('otherwise')
+    expect(facts.answers.engine).toBe('contradicted')
     expect(score.verdict).not.toBe('human')
   })
 
@@ -193,14 +193,14 @@ describe('Safari, whose answers nobody recorded', () => {
     ['an earlier Chromium', proofsOf(agent.replace(/Chrome\/\d+/, 'Chrome/121'))],
     ['Firefox', proofsOf(agentOf(desktopFirefox))],
     ['Node', answersOfNode()],
-  ])('is not what answers as %s', (_, proofs) => {
+  ])('is not human with the answers of %s', (_, proofs) => {
     const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }))
-    expect(facts.answers.engine).toBe('otherwise')
+    expect(facts.answers.engine).toBe('contradicted')
     expect(score.verdict).not.toBe('human')
   })
 })
 
-describe('where the deployment has learned the answers to its own questions', () => {
+describe('with learned answers to bank questions', () => {
   const learned: LearnedAnswers = {
     ...taught,
     progress: ({ class: of }) => ({ isLearned: of === 'blink', visitors: 0, needed: 20 }),
@@ -219,27 +219,27 @@ describe('where the deployment has learned the answers to its own questions', ()
   }
   const judged = (client: clients.Client) => {
     const { facts, score } = evaluateClient(client, { learned })
-    return [facts.answers.engine, facts.answers.engineBy, score.verdict]
+    return [facts.answers.engine, facts.answers.judgedBy, score.verdict]
   }
 
-  it('a browser that answers them is human, also where a version answers three of twelve in another way', () => {
+  it('a browser is human with the right answers, even if a new version changes three of twelve', () => {
     expect(judged(withBank(rightTo))).toEqual(['as_claimed', 'learned', 'human'])
     const newer = withBank((id, place) => (place < 3 ? 'as the next version does' : rightTo(id)))
     expect(judged(newer)).toEqual(['as_claimed', 'learned', 'human'])
   })
 
-  it("the repository's answers alone suffice no longer", () => {
+  it('recorded answers alone are not enough', () => {
     expect(judged(keyed({ ...recorded, engine_answers: ofRepository }))).toEqual([
       'unanswered',
       'learned',
       'inconclusive',
     ])
     const guessed = judged(withBank(() => 'boolean false'))
-    expect(guessed.slice(0, 2)).toEqual(['otherwise', 'learned'])
+    expect(guessed.slice(0, 2)).toEqual(['contradicted', 'learned'])
     expect(guessed[2]).not.toBe('human')
   })
 
-  it('who knows a few answers cannot choose which of them count', () => {
+  it('a forger who knows a few answers cannot choose which ones count', () => {
     const ofNobody = (id: number) => id + 2 ** 40
     const ids = ownIdsOf(answers.challenge)
     const chosen = ids.map((id, place) =>
@@ -248,31 +248,31 @@ describe('where the deployment has learned the answers to its own questions', ()
     const client = keyed({ ...recorded, engine_answers: [...ofRepository, ...chosen] })
     expect(judged(client)).toEqual(['unanswered', 'learned', 'inconclusive'])
     const { answers: facts } = evaluateClient(client, { learned }).facts
-    expect(facts.toQuestions.map(({ id }) => id)).not.toContain(ofNobody(ids[7] ?? 0))
+    expect(facts.questionAnswers.map(({ id }) => id)).not.toContain(ofNobody(ids[7] ?? 0))
   })
 
-  it("who leaves the repository's questions out has answered nothing", () => {
+  it('leaving out the recorded questions counts as unanswered', () => {
     const bankOnly =
       withBank(rightTo).snapshot.proofs?.engine_answers?.slice(ofRepository.length) ?? []
     expect(judged(keyed({ ...recorded, engine_answers: bankOnly }))[0]).toBe('unanswered')
   })
 
-  it('an SDK that does not know a kind of question is not proven, and contradicts nothing', () => {
+  it('an SDK that lacks a kind of question is unproven, but not contradicted', () => {
     const before = withBank((id, place) => (place % 2 === 0 ? 'object null' : rightTo(id)))
     expect(judged(before)).toEqual(['unanswered', 'learned', 'inconclusive'])
     expect(
-      JSON.stringify(evaluateClient(before, { learned }).facts.answers.toQuestions),
+      JSON.stringify(evaluateClient(before, { learned }).facts.answers.questionAnswers),
     ).not.toContain('null')
   })
 
-  it('what was collected in one visit answers no other document', () => {
+  it('answers collected in one visit do not answer another document', () => {
     const collected = withBank(rightTo, 'the challenge of another document')
     expect(judged(collected)).toEqual(['unanswered', 'learned', 'inconclusive'])
     const half = withBank((id, place) => (place < 7 ? rightTo(id) : 'unknown'))
     expect(judged(half)[2]).not.toBe('human')
   })
 
-  describe('which come after the snapshot', () => {
+  describe('that follow the snapshot', () => {
     const client = keyed({ ...recorded, engine_answers: ofRepository })
     const session = testSession('asked later', { client })
     const elsewhere = { challenge: 'another document', timingNonce: answers.timing_nonce }
@@ -293,15 +293,15 @@ describe('where the deployment has learned the answers to its own questions', ()
       return [facts.answers.engine, score.verdict]
     }
 
-    it('a session is inconclusive until they come, and human with the right ones', () => {
-      expect(judgedAfter(...first)).toEqual(['to_come', 'inconclusive'])
+    it('a session is inconclusive until they arrive, and human if they are right', () => {
+      expect(judgedAfter(...first)).toEqual(['pending', 'inconclusive'])
       expect(judgedAfter(...first, handOff(session, { seq: 2, observations: right }))).toEqual([
         'as_claimed',
         'human',
       ])
     })
 
-    it('who sends the next body without them, or asks for the result at once, has not answered', () => {
+    it('a next body without them, or an immediate hand-off, counts as unanswered', () => {
       const unanswered = ['unanswered', 'inconclusive']
       const next = batch(session, { seq: 2, observations: {} })
       expect(judgedAfter(...first, next)).toEqual(unanswered)
@@ -321,11 +321,11 @@ describe('where the deployment has learned the answers to its own questions', ()
     })
   })
 
-  it('an engine that nobody taught is judged by what the repository has', () => {
+  it('an engine that is not learned is judged by recorded answers', () => {
     const proofs = answersOf(agentOf(desktopFirefox), asked)
-    const { engine, engineBy } = evaluateClient(withParts(desktopFirefox, { proofs }), { learned })
+    const { engine, judgedBy } = evaluateClient(withParts(desktopFirefox, { proofs }), { learned })
       .facts.answers
-    expect([engine, engineBy]).toEqual(['as_claimed', 'recorded'])
+    expect([engine, judgedBy]).toEqual(['as_claimed', 'recorded'])
   })
 })
 

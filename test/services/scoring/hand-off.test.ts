@@ -11,7 +11,7 @@ const start = opened(session)
 const visit = visitOf(session)
 const snapshot = desktopChrome.snapshot
 
-/** What the last decision says of the hand-off that asked for it. */
+/** Returns `hand_off` of the last decision. */
 function shownAfter(...events: SessionEvent[]) {
   const decision = decisionsAfter(events).decisions.at(-1)
   if (!decision) throw new Error('there is no decision')
@@ -24,11 +24,11 @@ const unused = { challenge_answered: true, input_observed: false, binding: null 
 const changed = (proofs: object) =>
   seen({ snapshot: { ...snapshot, proofs: { ...snapshot.proofs, ...proofs } } })
 
-it('what a hand-off has shown is nothing of a decision that no hand-off asked for', () => {
+it('hand_off is null if no hand-off triggered the decision', () => {
   expect(shownAfter(...visit)).toBeNull()
 })
 
-it('what a hand-off has shown is no answered challenge without a snapshot, nor with one of another document', () => {
+it('challenge_answered is false without a snapshot, with wrong proofs, or with the snapshot of another document', () => {
   const unanswered = { ...unused, challenge_answered: false }
   expect(shownAfter(...start, handOff(session))).toEqual(unanswered)
   const echo = { ...answers, answer_mac: null }
@@ -46,7 +46,7 @@ it('what a hand-off has shown is no answered challenge without a snapshot, nor w
   expect(shownAfter(...visit, documentOpened(next), handOff(next))).toEqual(unanswered)
 })
 
-it('what a hand-off has shown is an answered challenge where the browser cannot draw, and of an SDK that gives it back in clear', () => {
+it('challenge_answered is true if the browser cannot draw, or the SDK echoes the challenge', () => {
   const { engine_answers: engine } = proofsOf(snapshot.navigator?.user_agent ?? '')
   const asked = { challenge: answers.challenge, timingNonce: answers.timing_nonce }
   const answer_mac = answerMac(asked, { canvas: null, engine })
@@ -60,15 +60,12 @@ it.each([
   ['a key', { keyboard: { events: 1, keys: 1 } }],
   ['a finger', { touch: { events: 2, touches: 1 } }],
   ['a screen reader', { mouse: { activations: 1 } }],
-])(
-  'what a hand-off has shown is input that %s made, in a batch or in the hand-off',
-  (_name, behavior) => {
-    const used = { ...unused, input_observed: true }
-    expect(shownAfter(...visit, handOff(session, seen({ behavior })))).toEqual(used)
-    const early = batch(session, { seq: 2, ...seen({ behavior }) })
-    expect(shownAfter(...visit, early, handOff(session, { seq: 3 }))).toEqual(used)
-  },
-)
+])('input_observed is true for input from %s, in a batch or in the hand-off', (_name, behavior) => {
+  const used = { ...unused, input_observed: true }
+  expect(shownAfter(...visit, handOff(session, seen({ behavior })))).toEqual(used)
+  const early = batch(session, { seq: 2, ...seen({ behavior }) })
+  expect(shownAfter(...visit, early, handOff(session, { seq: 3 }))).toEqual(used)
+})
 
 it.each([
   [
@@ -79,17 +76,17 @@ it.each([
     'a page can make by itself',
     { scroll: { events: 9, distance: 400 }, form: { events: 2, changes: 2 } },
   ],
-])('what a hand-off has shown is no input that %s', (_name, behavior) => {
+])('input_observed is false for input that %s', (_name, behavior) => {
   expect(shownAfter(...visit, handOff(session, seen({ behavior })))).toEqual(unused)
 })
 
-it('what a hand-off has shown is no input of another document of the session', () => {
+it('input_observed ignores input in another document of the session', () => {
   const used = batch(session, { seq: 2, ...seen({ behavior: moved }) })
   const other = [documentOpened(next), batch(next), handOff(next)]
   expect(shownAfter(...visit, used, ...other)).toEqual(unused)
 })
 
-it('what a hand-off has shown names what it is bound to, where that is a hash', () => {
+it('binding is the value that the client sent, if it is a hash', () => {
   const bound = (binding: unknown) =>
     shownAfter(...visit, handOff(session, seen({ binding })))?.binding
   const hash = 'ab'.repeat(32)

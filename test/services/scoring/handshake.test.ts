@@ -2,13 +2,13 @@ import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import {
+  createLearnedAnswers,
   type LearnedAnswers,
-  learnFrom,
   noLearnedAnswers,
 } from '../../../projections/answers/learned.ts'
 import { answerRows, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
-import { judgeHandshake, recordedHandshake } from '../../../services/scoring/session/handshake.ts'
+import { judgeHandshake, recordedTlsClient } from '../../../services/scoring/session/handshake.ts'
 import hellos from '../../fixtures/tls-hellos/hellos.json' with { type: 'json' }
 import { visitorLink } from '../../support/session-scored.ts'
 import { opened, organizationId, startedAt, testSession } from './support/events.ts'
@@ -35,7 +35,7 @@ import { taught } from './support/taught.ts'
 const go = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
 const chromium = 't13d1517h2_8daaf6152771_cb7bf5808d99'
 const firefox = 't13d1617h2_86a278354501_3cbfd9057e0d'
-/** Of programs that nobody recorded. */
+/** Not a recorded fingerprint. */
 const unrecorded = 't13d2014h2_a09f3c656075_14788d8d241b'
 const quic = 'q13d0312h3_55b375c5d22e_06cda9e17597'
 
@@ -49,10 +49,10 @@ const speaking = (...engines: string[]): LearnedAnswers => ({
   answersTo: ({ question }) => (question === 'handshake' ? new Set(engines) : undefined),
 })
 
-describe('a handshake', () => {
-  it.each(hellos)('of $client is known as that of $family', ({ family, ja4 }) => {
+describe('a TLS fingerprint', () => {
+  it.each(hellos)('of $client is identified as $family', ({ family, ja4 }) => {
     const isBrowser = family === 'chromium' || family === 'firefox'
-    expect(recordedHandshake(ja4)).toMatchObject({
+    expect(recordedTlsClient(ja4)).toMatchObject({
       kind: isBrowser ? 'browser' : 'tool',
       product: family,
     })
@@ -93,7 +93,7 @@ describe('a handshake', () => {
     ['unknown', { ja4: null }],
     ['unknown', { userAgent: 'Go-http-client/2.0' }],
     ['unknown', { isApp: true }],
-  ])('is %s of %j before anything is learned', (expected, given) => {
+  ])('is %s for %j before anything is learned', (expected, given) => {
     expect(judged(given).alignment).toBe(expected)
   })
 
@@ -108,11 +108,11 @@ describe('a handshake', () => {
     ['unknown', ['gecko'], { ja4: chromium }],
     ['unknown', ['blink'], { ja4: null }],
     ['unknown', ['blink'], { ja4: unrecorded, isApp: true }],
-  ])('is %s where %j were seen to speak so, of %j', (expected, engines, given) => {
+  ])('is %s if it was learned for %j, for %j', (expected, engines, given) => {
     expect(judged({ ...given, learned: speaking(...engines) }).alignment).toBe(expected)
   })
 
-  it('is named by its engine where the log says whose it is', () => {
+  it('identifies the engine if it was learned for a single one', () => {
     const webkit = { learned: speaking('webkit'), ja4: unrecorded }
     expect(judged(webkit)).toMatchObject({
       source: 'learned',
@@ -123,14 +123,14 @@ describe('a handshake', () => {
   })
 })
 
-describe('a browser that speaks TLS like a tool', () => {
-  // Input as a person produces it, behind a proxy that opens TLS.
+describe('a browser with the TLS fingerprint of a tool', () => {
+  // Human input, behind a TLS-intercepting proxy.
   const behavior = { mouse: naturalMouse, keyboard: naturalKeys }
 
   const decision = (ja4: string | null, input?: object) =>
     decisionAbout(stateOf(testSession('spoken', { document: { ja4 } }), input))
 
-  it('is not human by that alone, and no bot either', () => {
+  it('is inconclusive', () => {
     expect(decision(null).verdict).toBe('human')
     expect(decision(go)).toMatchObject({
       verdict: 'inconclusive',
@@ -142,11 +142,11 @@ describe('a browser that speaks TLS like a tool', () => {
     })
   })
 
-  it('is a person where somebody acts as people do', () => {
+  it('is human with natural input', () => {
     expect(decision(go, behavior).verdict).toBe('human')
   })
 
-  it("changes nothing where the handshake is the browser's own", () => {
+  it("does not change the score if the fingerprint is the browser's own", () => {
     const { risk_score, connection_fingerprint } = decision(chromium)
     expect(risk_score).toBe(decision(null).risk_score)
     expect(connection_fingerprint.user_agent_alignment).toBe('match')
@@ -155,11 +155,11 @@ describe('a browser that speaks TLS like a tool', () => {
 
 const hourMs = 60 * 60 * 1000
 
-describe('handshakes that are learned', () => {
+describe('learned TLS fingerprints', () => {
   const countingKey = createSecretKey(Buffer.alloc(32, 1))
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
 
-  /** The final decision about a session of visitor `n`, with natural input and from a network of its own, in hour `n`. */
+  /** Returns the final decision about visitor `n`, with natural input, from its own network, in hour `n`. */
   function decided(
     n: number,
     client: Client,
@@ -173,7 +173,7 @@ describe('handshakes that are learned', () => {
     )
     const evaluation = evaluateState(state, {
       learned: {
-        // Nobody has taught Apple's engine.
+        // Apple's engine is not learned.
         ...(client === desktopSafari ? noLearnedAnswers : taught),
         answersTo: (of) => taught.answersTo(of) ?? learned.answersTo(of),
       },
@@ -183,13 +183,16 @@ describe('handshakes that are learned', () => {
     return scored(state, evaluation, { countingKey, visitor, evaluatedAt }).data
   }
 
-  /** What is known once so many visitors of each client came, whose handshake is that. */
+  /** Returns what is learned from the given number of visitors per client, all with this JA4. */
   function learnedOf(ja4: string, ...clients: [Client, visitors: number][]): LearnedAnswers {
     let n = 0
     const rows = clients.flatMap(([client, visitors]) =>
       Array.from({ length: visitors }, () => answerRows(decided(n++, client, ja4))).flat(),
     )
-    return learnFrom([...mergeAnswers(rows).values()], { now: startedAt, keys: [master] })
+    return createLearnedAnswers([...mergeAnswers(rows).values()], {
+      now: startedAt,
+      keys: [master],
+    })
   }
 
   const alignment = (client: Client, ja4: string, learned: LearnedAnswers) =>
@@ -197,7 +200,7 @@ describe('handshakes that are learned', () => {
   const says = (learned: LearnedAnswers, client = desktopChrome) =>
     signalsOf(decided(9999, client, go, learned)).includes('browser_with_tool_handshake')
 
-  it('of a browser are those of its engine, for who says that it is another one, too', () => {
+  it('of a browser identify its engine, also if the user agent claims another one', () => {
     const learned = learnedOf(unrecorded, [desktopFirefox, 30])
     expect(alignment(desktopFirefox, unrecorded, learned)).toBe('match')
     expect(alignment(desktopChrome, unrecorded, learned)).toBe('mismatch')
@@ -208,7 +211,7 @@ describe('handshakes that are learned', () => {
     )
   })
 
-  it('of a proxy that opens TLS say nothing, once people with several engines came by it', () => {
+  it('of a TLS-intercepting proxy are ignored once people with several engines have used it', () => {
     expect(says(noLearnedAnswers)).toBe(true)
     const learned = learnedOf(go, [desktopChrome, 60], [desktopFirefox, 25])
     expect([says(learned), says(learned, desktopFirefox)]).toEqual([false, false])
@@ -217,21 +220,21 @@ describe('handshakes that are learned', () => {
     expect(says(learnedOf(go, [desktopChrome, 60], [desktopFirefox, 19]))).toBe(true)
   })
 
-  it('of a tool stay its own, however many programs claim to be one browser', () => {
+  it('of a tool stay a mismatch, however many programs claim one browser', () => {
     const learned = learnedOf(go, [desktopChrome, 100])
     expect(learned.answersTo(question)?.has('blink')).toBe(true)
     expect(says(learned)).toBe(true)
     expect(alignment(desktopChrome, go, learned)).toBe('mismatch')
   })
 
-  it('are not taught by sessions that anything else speaks against', () => {
+  it('are not learned from sessions with other risk signals', () => {
     const liar = withParts(desktopFirefox, { navigator: { user_agent: safariAgent } })
     const learned = learnedOf(go, [headlessChrome, 40], [liar, 40])
     expect(learned.answersTo(question)).toBeUndefined()
     expect(says(learned)).toBe(true)
   })
 
-  it('of a tool are not taught by engines that prove nothing', () => {
+  it('of a tool are not learned from unproven engines', () => {
     const through = (ja4: string) => learnedOf(ja4, [desktopChrome, 30], [desktopSafari, 30])
     expect(alignment(desktopSafari, unrecorded, through(unrecorded))).toBe('unknown')
     expect(

@@ -13,12 +13,12 @@ const bodies = (count: number, payload: Buffer) =>
 const names = (length: number) =>
   Array.from({ length: Math.floor(length / 80) }, (_, i) => `"k${i}${'x'.repeat(60)}":1`).join()
 
-/** Bodies that inflate to so many bytes, each as bad as it can be for another part of what reads it. */
+/** Bodies that inflate to this many bytes, each the worst case for a different part of the parser. */
 const hostile: [string, (length: number) => string][] = [
-  ['nested without end', (length) => '['.repeat(length)],
-  ['of very many values', (length) => `[${'0,'.repeat(length / 2 - 2)}0]`],
+  ['with endless nesting', (length) => '['.repeat(length)],
+  ['with very many values', (length) => `[${'0,'.repeat(length / 2 - 2)}0]`],
   [
-    'of very many names',
+    'with very many names',
     (length) =>
       `{"version":1,"elapsed_ms":1,"snapshot":{"media":{"counts_by_kind":{${names(length)}}}}}`,
   ],
@@ -33,13 +33,13 @@ const hostile: [string, (length: number) => string][] = [
   ],
 ]
 
-/** Of this thread, so that whatever else the machine does does not count. */
+/** Returns the CPU time of this thread, so that other processes don't count. */
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }
 
-/** The cost of deciding ten sessions with such a body; the least of some runs, as others collect garbage. */
+/** Returns the cost of deciding ten sessions with this body: the minimum of five runs, because garbage collection slows some. */
 function cost(text: string): number {
   const events = bodies(10, deflateRawSync(text))
   const runs = Array.from({ length: 5 }, () => {
@@ -50,17 +50,17 @@ function cost(text: string): number {
   return Math.min(...runs)
 }
 
-// That the event loop is not held up for long is measured by the bench.
+// The bench measures for how long the event loop is blocked.
 describe.each(hostile)('bodies %s', (_, bodyOf) => {
-  it('cost in proportion to their length at most', () => {
+  it('cost at most linear time', () => {
     cost(bodyOf(limit / 16))
-    // With sixteen times the length: sixteen times the cost if it grows with the length, 256 times with its square. The
+    // Sixteen times the length costs sixteen times as much if the cost is linear, and 256 times if it is quadratic. The
     // clock ticks every few milliseconds.
     expect(cost(bodyOf(limit))).toBeLessThan(64 * Math.max(cost(bodyOf(limit / 16)), 1) + 20)
   })
 })
 
-it('other work has its turn between bodies, however many there are', async () => {
+it('yields to the event loop between bodies', async () => {
   const events = bodies(40, deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`))
   const yieldToEventLoop = createYielder()
   let turns = 0
@@ -78,19 +78,19 @@ it('other work has its turn between bodies, however many there are', async () =>
     await yieldToEventLoop()
   }
   isOver = true
-  // Between two turns there are 20 ms of work at most, and the piece that exceeds them.
+  // There are at most 20 ms of work between two turns, plus the body that exceeds them.
   const total = pieces.reduce((sum, ms) => sum + ms, 0)
   expect(turns).toBeGreaterThanOrEqual(Math.floor(total / (20 + Math.max(...pieces))) - 1)
 })
 
-/** What takes the place of texts and numbers of a body, one at a time. */
-const odd: [string, (value: unknown) => unknown][] = [
-  ['texts outside of ASCII', ofText((length) => 'é'.repeat(length))],
-  ['surrogates without their half', ofText((length) => '\ud800'.repeat(length))],
-  ['pairs of surrogates', ofText((length) => '😀'.repeat(Math.ceil(length / 2)))],
-  ['zero characters', ofText((length) => '\0'.repeat(length))],
-  ['no text', ofText(() => '')],
-  ...[0, -1, 0.5, 2 ** 53, 1.7e308, 5e-324].map((number): (typeof odd)[number] => [
+/** Replacements for the texts and numbers of a body, one at a time. */
+const unusual: [string, (value: unknown) => unknown][] = [
+  ['non-ASCII texts', ofText((length) => 'é'.repeat(length))],
+  ['lone surrogates', ofText((length) => '\ud800'.repeat(length))],
+  ['surrogate pairs', ofText((length) => '😀'.repeat(Math.ceil(length / 2)))],
+  ['NUL characters', ofText((length) => '\0'.repeat(length))],
+  ['empty texts', ofText(() => '')],
+  ...[0, -1, 0.5, 2 ** 53, 1.7e308, 5e-324].map((number): (typeof unusual)[number] => [
     `the number ${number}`,
     (value) => (typeof value === 'number' ? number : value),
   ]),
@@ -100,7 +100,7 @@ function ofText(replace: (length: number) => string): (value: unknown) => unknow
   return (value) => (typeof value === 'string' ? replace(value.length) : value)
 }
 
-/** The same value with one of its members replaced, for each that becomes another. */
+/** Yields copies of the value, each with one member replaced. */
 function* withOne(value: unknown, replace: (value: unknown) => unknown): Generator<unknown> {
   const replaced = replace(value)
   if (replaced !== value) yield replaced
@@ -118,7 +118,7 @@ const behavior = behaviorOf({
 })
 const observations = { snapshot: desktopChrome.snapshot, behavior }
 
-it.each(odd)('%s in any member leave the session its decision', (_, replace) => {
+it.each(unusual)('%s in any member do not prevent a decision', (_, replace) => {
   const session = testSession('odd-members')
   let sent = 0
   for (const body of withOne(observations, replace)) {

@@ -4,7 +4,7 @@ import { openNetwork } from '../../../infra/ip/network.ts'
 import type { SessionAgent } from '../../../schemas/events.ts'
 import {
   type IdentityChecks,
-  identify,
+  identifyAgent,
   type PublishedRanges,
   type SignatureCheck,
 } from '../../../services/scoring/session/identity.ts'
@@ -18,7 +18,7 @@ const uptimeRobot = 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptime
 const chrome =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 const ofGoogle = '66.249.66.1'
-const ofNobody = '8.8.4.4'
+const unlisted = '8.8.4.4'
 
 const ranges: PublishedRanges = {
   botOperatorAt: (address) => (address === ofGoogle ? 'Googlebot' : null),
@@ -42,18 +42,18 @@ interface Given extends IdentityChecks {
   domain?: string | null
 }
 
-const found = ({
+const agentFor = ({
   agents = [googlebot],
   address = ofGoogle,
   domain = null,
   ...checks
-}: Given): SessionAgent => identify({ userAgents: agents, address, domain }, checks)
+}: Given): SessionAgent => identifyAgent({ userAgents: agents, address, domain }, checks)
 
-const hosts = (host: string | null) => ({ hosts: { host, fetchedAt: 5 } })
+const hosts = (host: string | null) => ({ host: { host, fetchedAt: 5 } })
 const ofBing = hosts('msnbot-8-8-4-4.search.msn.com')
-const elsewhere = { address: ofNobody, ranges }
+const elsewhere = { address: unlisted, ranges }
 const chatGptUser = 'Mozilla/5.0 (compatible; ChatGPT-User/1.0; +https://openai.com/bot)'
-/** A browser that names a domain, and what is known of its signature. */
+/** A browser whose request names a domain, with the result of checking its signature. */
 const naming = (domain: string, signature?: Partial<SignatureCheck>): Given => ({
   agents: [chrome],
   domain,
@@ -64,10 +64,10 @@ const by = (provider: string) => ({ provider })
 const replayed = { status: 'invalid', reason: 'replayed' } as const
 
 test.each<[string, Given, SessionAgent['status'], Partial<SessionAgent>]>([
-  ['a browser is nobody', { agents: [chrome, ''], ranges }, 'none', { evidence: null }],
-  ['a name alone is declared', {}, 'declared', { product: 'Googlebot', purpose: 'search' }],
+  ['a browser claims no agent', { agents: [chrome, ''], ranges }, 'none', { evidence: null }],
+  ['a name alone is only declared', {}, 'declared', { product: 'Googlebot', purpose: 'search' }],
   ['a name in any user agent counts', { agents: [chrome, googlebot] }, 'declared', by('google')],
-  ['its address is in its ranges', { ranges }, 'verified', { method: 'published_ranges' }],
+  ['the address is in its ranges', { ranges }, 'verified', { method: 'published_ranges' }],
   [
     'its address is in another list of its operator',
     { agents: [chatGptUser], ranges: ofOpenAi },
@@ -80,9 +80,9 @@ test.each<[string, Given, SessionAgent['status'], Partial<SessionAgent>]>([
     'spoofed',
     by('google'),
   ],
-  ['its address is in none', elsewhere, 'spoofed', { method: 'published_ranges' }],
-  ['IPv4 in IPv6 is IPv4', { ...elsewhere, address: `::ffff:${ofNobody}` }, 'spoofed', {}],
-  ['an address behind a proxy says nothing', { address: '10.0.0.1', ranges }, 'declared', {}],
+  ['its address is in no list', elsewhere, 'spoofed', { method: 'published_ranges' }],
+  ['IPv4-mapped IPv6 is IPv4', { ...elsewhere, address: `::ffff:${unlisted}` }, 'spoofed', {}],
+  ['a private address proves nothing', { address: '10.0.0.1', ranges }, 'declared', {}],
   [
     'its operator has no list',
     { agents: [uptimeRobot], ranges },
@@ -95,53 +95,53 @@ test.each<[string, Given, SessionAgent['status'], Partial<SessionAgent>]>([
     'verified',
     { method: 'reverse_dns' },
   ],
-  ['its host name is not, without a list', hosts(null), 'spoofed', { method: 'reverse_dns' }],
+  ['its host name is not confirmed', hosts(null), 'spoofed', { method: 'reverse_dns' }],
   ['its host name is that of another operator', ofBing, 'spoofed', { method: 'reverse_dns' }],
   [
-    'its page names another one than its request, whose host name it has',
+    'page and request name different agents, and the host name is that of one',
     { agents: [googlebot, bingbot], ...ofBing },
     'spoofed',
     { product: 'Googlebot' },
   ],
   [
-    'its request names another one than its page, which nobody can check',
+    'one of two named agents is spoofed, and the other cannot be checked',
     { agents: [uptimeRobot, googlebot], ...elsewhere },
     'spoofed',
     by('google'),
   ],
   [
-    'its page names something more that nobody can check',
+    'one of two named agents is verified, and the other cannot be checked',
     { agents: [uptimeRobot, googlebot], ranges },
     'verified',
     by('google'),
   ],
   ['it names a domain', naming('agent.example'), 'declared', by('agent.example')],
   [
-    'its signature is of an unknown domain',
+    'its signature is by an unknown domain',
     naming('agent.example', {}),
     'signed',
     { provider: 'agent.example', product: null, method: 'signature' },
   ],
   [
-    'its signature is of a domain that the organization lists',
+    'its signature is by a domain that the organization trusts',
     naming('agent.example', { trusted: { name: null } }),
     'verified',
     { provider: 'agent.example', method: 'signature' },
   ],
   [
-    'its signature is of a domain that the organization has a name for',
+    'its signature is by a domain that the organization has named',
     naming('chatgpt.com', { trusted: { name: 'Buyer' } }),
     'verified',
     { provider: 'Buyer', product: 'ChatGPT agent' },
   ],
   [
-    'its signature is invalid, whoever is trusted',
+    'its signature is invalid, although the directory is trusted',
     naming('agent.example', { ...replayed, trusted: { name: 'Acme' } }),
     'declared',
     { provider: 'Acme', method: null },
   ],
   [
-    'its signature is of a domain of the catalogue',
+    'its signature is by a domain in the catalogue',
     naming('chatgpt.com', {}),
     'verified',
     { provider: 'openai', product: 'ChatGPT agent', purpose: 'ai_assistant' },
@@ -153,24 +153,24 @@ test.each<[string, Given, SessionAgent['status'], Partial<SessionAgent>]>([
     { provider: 'openai', method: null },
   ],
   [
-    'a signature goes before a name',
+    'a valid signature outranks a spoofed name',
     { ...elsewhere, domain: 'agent.example', signature: valid },
     'signed',
     by('agent.example'),
   ],
   [
-    'a name that is false goes before a domain that nothing proves',
+    'a spoofed name outranks an unproven domain',
     { ...elsewhere, domain: 'agent.example' },
     'spoofed',
     by('google'),
   ],
 ])('%s', (_, given, status, more) => {
-  expect(found(given)).toMatchObject({ status, ...more })
+  expect(agentFor(given)).toMatchObject({ status, ...more })
 })
 
-test('evidence says which list, host name and key were looked at, when they were fetched, and what is wrong', () => {
+test('evidence names the list, host name, key, fetch time and failure', () => {
   const none = { domain: null, key_id: null, reason: null, list: null, host_name: null }
-  expect(found({ ranges, ...hosts('crawl-66-249-66-1.googlebot.com') }).evidence).toEqual({
+  expect(agentFor({ ranges, ...hosts('crawl-66-249-66-1.googlebot.com') }).evidence).toEqual({
     ...none,
     catalogue_id: 'google-crawler',
     list: 'Googlebot',
@@ -178,8 +178,12 @@ test('evidence says which list, host name and key were looked at, when they were
     fetched_at: 5,
   })
   const signed = { catalogue_id: 'chatgpt-agent', domain: 'chatgpt.com', key_id: 'key' }
-  expect(found(naming('chatgpt.com', {})).evidence).toEqual({ ...none, ...signed, fetched_at: 1 })
-  expect(found(naming('chatgpt.com', replayed)).evidence?.reason).toBe('replayed')
+  expect(agentFor(naming('chatgpt.com', {})).evidence).toEqual({
+    ...none,
+    ...signed,
+    fetched_at: 1,
+  })
+  expect(agentFor(naming('chatgpt.com', replayed)).evidence?.reason).toBe('replayed')
 })
 
 describe('a decision', () => {
@@ -195,22 +199,22 @@ describe('a decision', () => {
     return decision.evaluation
   }
 
-  test('of a crawler at an address of its operator is the least of a bot', async () => {
+  test('about a verified crawler has the lowest score of a bot', async () => {
     const { score, facts } = await decided(googlebot, ofGoogle)
     expect(score).toMatchObject({ risk: 70, verdict: 'bot' })
     expect(facts.identity).toMatchObject({ status: 'verified', method: 'published_ranges' })
   })
 
-  test('of one that borrows its name is more than that of one that nobody can check', async () => {
-    const spoofed = await decided(googlebot, ofNobody)
+  test('about a spoofed crawler has a higher score than one about an unverifiable crawler', async () => {
+    const spoofed = await decided(googlebot, unlisted)
     expect(slugs(spoofed)).toContain('spoofed_agent')
     expect(spoofed.score.risk).toBeGreaterThanOrEqual(98)
-    const unchecked = await decided(uptimeRobot, ofNobody)
+    const unchecked = await decided(uptimeRobot, unlisted)
     expect(unchecked.score).toMatchObject({ risk: 95, verdict: 'bot' })
   })
 
-  test('of a browser says nothing of agents', async () => {
-    const { facts, fired } = await decided(chrome, ofNobody)
+  test('about a browser names no agent', async () => {
+    const { facts, fired } = await decided(chrome, unlisted)
     expect(facts.identity.status).toBe('none')
     expect(fired.filter(({ channel }) => channel === 'agent')).toEqual([])
   })

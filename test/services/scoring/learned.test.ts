@@ -9,7 +9,7 @@ import {
 } from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
-import { type LearnedAnswers, learnFrom } from '../../../projections/answers/learned.ts'
+import { createLearnedAnswers, type LearnedAnswers } from '../../../projections/answers/learned.ts'
 import {
   answerRows,
   estimateVisitors,
@@ -36,8 +36,8 @@ const visitorsFrom = (from: number, count: number) =>
   Array.from({ length: count }, (_, i) => shortHash(`visitor ${from + i}`))
 const networkOf = (n: number) => shortHash(`network ${n}`)
 
-/** The rows of a session that answered, by default question 7 as blink. */
-const rowsOf = (organization_id: string, evaluated_at: number, some: Partial<GivenAnswers>) =>
+/** Returns the rows of a session's answers, by default of Blink to question 7. */
+const rowsOf = (organization_id: string, evaluated_at: number, overrides: Partial<GivenAnswers>) =>
   answerRows({
     ...sessionScored(),
     organization_id,
@@ -53,20 +53,20 @@ const rowsOf = (organization_id: string, evaluated_at: number, some: Partial<Giv
       handshake: null,
       visitor_digest: '',
       network_digest: '',
-      ...some,
+      ...overrides,
     },
   })
 
 interface From {
-  /** Visited in turn. */
+  /** Organizations, visited in turn. */
   at?: readonly string[]
-  /** The number of the first visitor. */
+  /** Number of the first visitor. */
   from?: number
-  /** Between two visitors. */
+  /** Milliseconds between two visitors. */
   everyMs?: number
 }
 
-/** An answer that so many visitors from so many networks gave, at one organization unless `at` names several. */
+/** Returns an answer by this many visitors from this many networks, at one organization unless `at` has several. */
 function given(
   answer: string,
   [visitors, networks]: [number, number],
@@ -91,29 +91,29 @@ function given(
   }
 }
 
-const known = (
+const learn = (
   answers: ClassAnswer[],
   question: Parameters<LearnedAnswers['answersTo']>[0] = of,
 ) => {
-  const right = learnFrom(answers, { now: 0, keys: [] }).answersTo(question)
+  const right = createLearnedAnswers(answers, { now: 0, keys: [] }).answersTo(question)
   return right && ['a', 'b', 'poison'].filter((answer) => right.has(answer))
 }
 
-describe('answers that were learned', () => {
-  it('count from twenty visitors of ten networks on', () => {
-    expect(known([given('a', [19, 19])])).toBeUndefined()
-    expect(known([given('a', [40, 9])])).toBeUndefined()
-    expect(known([given('a', [20, 10])])).toEqual(['a'])
-    expect(known([given('a', [20, 10])], { ...of, environment: 'test' })).toBeUndefined()
+describe('learned answers', () => {
+  it('need twenty visitors from ten networks', () => {
+    expect(learn([given('a', [19, 19])])).toBeUndefined()
+    expect(learn([given('a', [40, 9])])).toBeUndefined()
+    expect(learn([given('a', [20, 10])])).toEqual(['a'])
+    expect(learn([given('a', [20, 10])], { ...of, environment: 'test' })).toBeUndefined()
   })
 
-  it('wait until they were given in six different hours, however many give them', () => {
-    expect(known([given('a', [400, 100], { everyMs: 0 })])).toBeUndefined()
-    expect(known([given('a', [400, 100], { everyMs: hourMs / 100 })])).toBeUndefined()
-    expect(known([given('a', [400, 100], { everyMs: hourMs / 60 })])).toEqual(['a'])
+  it('need six different hours, however many visitors there are', () => {
+    expect(learn([given('a', [400, 100], { everyMs: 0 })])).toBeUndefined()
+    expect(learn([given('a', [400, 100], { everyMs: hourMs / 100 })])).toBeUndefined()
+    expect(learn([given('a', [400, 100], { everyMs: hourMs / 60 })])).toEqual(['a'])
   })
 
-  it('count a network twice a day, and a visitor once', () => {
+  it('count a network at most twice a day, and a visitor once', () => {
     const flood = given('a', [500, 1], { everyMs: hourMs / 50 })
     expect(estimateVisitors(flood.visitors)).toBe(2)
     expect(estimateVisitors(given('a', [10, 1], { everyMs: 24 * hourMs }).visitors)).toBe(10)
@@ -122,85 +122,85 @@ describe('answers that were learned', () => {
     expect(estimateVisitors(again)).toBe(1)
   })
 
-  it.each([2, 5])(
-    'count visitors who come back %i times, each from several networks, at one organization',
-    (times) => {
-      const rows = Array.from({ length: 60 * times }, (_, i) => {
-        const [visitor_digest = ''] = visitorsFrom(i % 60, 1)
-        return rowsOf(mine, i * 25 * hourMs, { network_digest: networkOf(i % 97), visitor_digest })
-      })
-      const [row] = [...mergeAnswers(rows.flat()).values()]
-      if (!row) throw new Error('one answer')
-      const [counted] = Object.values(row.organizations)
-      expect(estimateVisitors(counted?.visitors ?? [])).toBeGreaterThan(20)
-      const answer = { ...row, class: classDigest(of.class) }
-      expect(learnFrom([answer], { now: 0, keys: [] }).answersTo(of)).toBeDefined()
-    },
-  )
+  it.each([2, 5])('count visitors who return %i times from several networks', (times) => {
+    const rows = Array.from({ length: 60 * times }, (_, i) => {
+      const [visitor_digest = ''] = visitorsFrom(i % 60, 1)
+      return rowsOf(mine, i * 25 * hourMs, { network_digest: networkOf(i % 97), visitor_digest })
+    })
+    const [row] = [...mergeAnswers(rows.flat()).values()]
+    if (!row) throw new Error('one answer')
+    const [counted] = Object.values(row.organizations)
+    expect(estimateVisitors(counted?.visitors ?? [])).toBeGreaterThan(20)
+    const answer = { ...row, class: classDigest(of.class) }
+    expect(createLearnedAnswers([answer], { now: 0, keys: [] }).answersTo(of)).toBeDefined()
+  })
 
-  it('may be several, and are not known where they scatter', () => {
-    expect(known([given('a', [30, 20]), given('b', [25, 12], { from: 100 })])).toEqual(['a', 'b'])
+  it('may be several, but not if they scatter', () => {
+    expect(learn([given('a', [30, 20]), given('b', [25, 12], { from: 100 })])).toEqual(['a', 'b'])
     const scattered = Array.from({ length: 5 }, (_, i) =>
       given(`other ${i}`, [1, 1], { from: 200 + i }),
     )
-    expect(known([given('a', [40, 20]), ...scattered])).toBeUndefined()
+    expect(learn([given('a', [40, 20]), ...scattered])).toBeUndefined()
   })
 
-  it('are not made by a few who repeat themselves', () => {
+  it('are not created by a few repeating visitors', () => {
     const poison = given('poison', [15, 2], { from: 500 })
-    expect(known([given('a', [60, 30]), poison]) ?? []).not.toContain('poison')
+    expect(learn([given('a', [60, 30]), poison]) ?? []).not.toContain('poison')
   })
 
-  it('of one organization or two are only theirs, and of three are for everybody', () => {
+  it('from one or two organizations count only there, and from three everywhere', () => {
     const elsewhere = { ...of, organizationId: other }
-    expect(known([given('a', [40, 20])], elsewhere)).toBeUndefined()
+    expect(learn([given('a', [40, 20])], elsewhere)).toBeUndefined()
     const ofTwo = given('a', [60, 40], { at: [mine, other] })
-    expect([known([ofTwo], elsewhere), known([ofTwo], everywhere)]).toEqual([['a'], undefined])
+    expect([learn([ofTwo], elsewhere), learn([ofTwo], everywhere)]).toEqual([['a'], undefined])
     const ofThree = given('a', [60, 40], { at: [mine, other, third] })
-    expect(known([ofThree], everywhere)).toEqual(['a'])
+    expect(learn([ofThree], everywhere)).toEqual(['a'])
   })
 
   it.each([10, 100, 1000])(
-    'of one organization alone move nobody else by any share, with %i visitors of it',
+    'from one organization with %i visitors add nothing elsewhere',
     (count) => {
       const right = given('a', [90, 60], { at: [mine, other, third] })
       const poison = given('poison', [count, count], { at: [evil], from: 5000 })
-      expect(known([right, poison])).toEqual(['a'])
-      const own = known([right, poison], { ...of, organizationId: evil })
-      // By itself it has many who answer otherwise: it learns that, or nothing.
+      expect(learn([right, poison])).toEqual(['a'])
+      const own = learn([right, poison], { ...of, organizationId: evil })
+      // The organization itself sees a large share of other answers, so it learns both or nothing.
       if (count > 90) expect(own).toEqual(['a', 'poison'])
       if (count === 10) expect(own).toBeUndefined()
     },
   )
 
-  it('of one organization alone take nothing from others either, however often it says what they say', () => {
+  it('from one organization remove nothing elsewhere, however often it repeats them', () => {
     const few = given('a', [60, 40], { at: [mine, other, third] })
     const flood = given('a', [3000, 500], { at: [evil], from: 5000 })
-    expect(known([merged(few, flood)], everywhere)).toEqual(['a'])
+    expect(learn([merged(few, flood)], everywhere)).toEqual(['a'])
   })
 
   it.each([
-    ['20 organizations alike', Array.from({ length: 20 }, (_, i) => `org_${i}`)],
-    ['one with seven in ten', [...Array.from({ length: 7 }, () => mine), other, third, evil]],
-  ])('of %s hold for all', (_, at) => {
-    expect(known([given('a', [2000, 300], { at })], everywhere)).toEqual(['a'])
+    ['20 equal organizations', Array.from({ length: 20 }, (_, i) => `org_${i}`)],
+    [
+      'an organization with 70 % of the visitors',
+      [...Array.from({ length: 7 }, () => mine), other, third, evil],
+    ],
+  ])('from %s count everywhere', (_, at) => {
+    expect(learn([given('a', [2000, 300], { at })], everywhere)).toEqual(['a'])
   })
 
-  it('of one network at many organizations are of one network', () => {
+  it('from one network count as one, however many organizations it visits', () => {
     const at = Array.from({ length: 30 }, (_, i) => `org_${i}`)
-    expect(known([given('a', [2000, 1], { at })], everywhere)).toBeUndefined()
+    expect(learn([given('a', [2000, 1], { at })], everywhere)).toBeUndefined()
   })
 
-  it('of the browser of an operator count at once and for everybody', () => {
+  it('taught by an operator count immediately and everywhere', () => {
     const answer = { ...given('a', [0, 0]), taught: ['*'] }
-    expect(known([answer], everywhere)).toEqual(['a'])
-    expect(known([answer, given('b', [30, 20], { from: 100 })])).toEqual(['a', 'b'])
+    expect(learn([answer], everywhere)).toEqual(['a'])
+    expect(learn([answer, given('b', [30, 20], { from: 100 })])).toEqual(['a', 'b'])
   })
 
-  it('stand no longer beside those of an operator, unless most of the class give them', () => {
+  it('are dropped for those taught by an operator, unless most visitors give them', () => {
     const taught = { ...given('a', [60, 30]), taught: ['*'] }
-    expect(known([taught, given('poison', [40, 20], { from: 100 })])).toEqual(['a'])
-    expect(known([taught, given('b', [90, 20], { from: 100 })])).toEqual(['a', 'b'])
+    expect(learn([taught, given('poison', [40, 20], { from: 100 })])).toEqual(['a'])
+    expect(learn([taught, given('b', [90, 20], { from: 100 })])).toEqual(['a', 'b'])
   })
 })
 
@@ -210,13 +210,13 @@ function merged(one: ClassAnswer, other: ClassAnswer): ClassAnswer {
   return row
 }
 
-describe("the deployment's own questions", () => {
+describe('bank questions', () => {
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
   const now = Date.UTC(2026, 10, 24)
   const bank = { now, keys: [master] }
   const weekMs = 7 * 24 * hourMs
   const engine = { environment: 'live', organizationId: mine, class: 'gecko' } as const
-  /** An answer to one of them. */
+  /** Returns the answer as one to a bank question. */
   const toBank = (number: number, answer: ClassAnswer): ClassAnswer => ({
     ...answer,
     class: classDigest('gecko'),
@@ -225,12 +225,14 @@ describe("the deployment's own questions", () => {
   const toFirst = (places: number, answer = given('a', [20, 10])) =>
     Array.from({ length: places }, (_, place) => toBank(bankNumberAt(place, now), answer))
 
-  it('prove an engine once all but one of the frequent ones are known, and no longer when others took their place', () => {
+  it('prove an engine once all but one of the frequent ones are learned, until the frequent ones change', () => {
     const isLearned = (
       places: number,
-      over: Partial<Parameters<typeof learnFrom>[1]> = {},
+      over: Partial<Parameters<typeof createLearnedAnswers>[1]> = {},
       of = {},
-    ) => learnFrom(toFirst(places), { ...bank, ...over }).progress({ ...engine, ...of }).isLearned
+    ) =>
+      createLearnedAnswers(toFirst(places), { ...bank, ...over }).progress({ ...engine, ...of })
+        .isLearned
     expect(isLearned(frequentSize - 2)).toBe(false)
     expect(isLearned(frequentSize - 1)).toBe(true)
     expect(isLearned(frequentSize, {}, { class: 'blink' })).toBe(false)
@@ -240,9 +242,9 @@ describe("the deployment's own questions", () => {
     expect(isLearned(frequentSize, { keys: [newer, master] })).toBe(false)
   })
 
-  it('say how many visitors an engine still needs', () => {
+  it('report how many visitors an engine needs', () => {
     const learned = (visitors: number) =>
-      learnFrom(toFirst(frequentSize, given('a', [visitors, 10])), bank)
+      createLearnedAnswers(toFirst(frequentSize, given('a', [visitors, 10])), bank)
     const few = { isLearned: false, visitors: 3, needed: 20 }
     expect(learned(3).progress(engine)).toEqual(few)
     expect(learned(20).progress(engine)).toEqual({ isLearned: true, visitors: 20, needed: 20 })
@@ -250,15 +252,15 @@ describe("the deployment's own questions", () => {
     expect(learned(3).overview()).toContainEqual({ ...gecko, ...few })
   })
 
-  it('are disputed where groups of networks answer otherwise', () => {
+  it('are disputed if groups of networks answer differently', () => {
     const others = toFirst(4, given('b', [20, 10], { from: 100 }))
-    const gecko = learnFrom([...toFirst(frequentSize), ...others], bank)
+    const gecko = createLearnedAnswers([...toFirst(frequentSize), ...others], bank)
       .overview()
       .find(({ environment, engine }) => environment === 'live' && engine === 'gecko')
     expect(gecko).toMatchObject({ isLearned: true, disputed: 4 })
   })
 
-  it('are learned from about 50 visitors of one customer, of whom each opened one document', () => {
+  it('are learned from about 50 visitors with one document each', () => {
     const answersTo = (challenge: string) =>
       bankNumbersOf(challenge, now).map((number) => [bankIdOf(number, master), 'right'])
     const learnedFrom = (visitors: number) => {
@@ -273,29 +275,29 @@ describe("the deployment's own questions", () => {
           ),
         }),
       )
-      return learnFrom([...mergeAnswers(rows).values()], bank).progress(engine).isLearned
+      return createLearnedAnswers([...mergeAnswers(rows).values()], bank).progress(engine).isLearned
     }
     expect([30, 60].map(learnedFrom)).toEqual([false, true])
   })
 
-  it('of an operator last for half a year', () => {
+  it('taught by an operator last half a year', () => {
     const until = now + 26 * weekMs
     const answer = { ...given('a', [0, 0]), taught: ['*'] }
     const rows = bankNumbersBetween(now, until).map((number) => toBank(number, answer))
     const isLearnedAt = (at: number) =>
-      learnFrom(rows, { ...bank, now: at }).progress(engine).isLearned
+      createLearnedAnswers(rows, { ...bank, now: at }).progress(engine).isLearned
     for (let week = 0; week <= 26; week++) expect(isLearnedAt(now + week * weekMs)).toBe(true)
     expect(isLearnedAt(until + 3 * weekMs)).toBe(false)
   })
 
-  it('are known also where many invent answers, each another one', () => {
+  it('are learned even if many visitors invent different answers', () => {
     const number = bankNumberAt(3, now)
     const right = toBank(number, given('a', [60, 40], { at: [mine, other, third] }))
     const invented = Array.from({ length: 60 }, (_, i) =>
       toBank(number, given(`invented ${i}`, [3, 3], { from: 900 + 3 * i })),
     )
     const { question } = right
-    const learned = learnFrom([right, ...invented], bank).answersTo({
+    const learned = createLearnedAnswers([right, ...invented], bank).answersTo({
       ...of,
       class: 'gecko',
       question,
@@ -304,7 +306,7 @@ describe("the deployment's own questions", () => {
   })
 })
 
-it('counts exactly below 32, and by the hashes that were kept beyond that', () => {
+it('counts exactly below 32, and estimates from the stored hashes above', () => {
   expect(estimateVisitors(visitorsFrom(0, 31).sort())).toBe(31)
   const estimate = estimateVisitors(visitorsFrom(0, 10_000).sort().slice(0, 32))
   expect(estimate).toBeGreaterThan(5000)

@@ -26,15 +26,15 @@ const seed = Math.floor(Math.random() * 2 ** 31)
 
 interface Came {
   hands: Behavior
-  /** Milliseconds after the first. */
+  /** Milliseconds after the first session. */
   at: number
   ip?: string
   client?: typeof desktopChrome
 }
 
-/** What is made of each of these new visitors, one after the other; by default of one address and one image. */
+/** Evaluates sessions of new visitors one after another, by default from one address with equal machines. */
 async function judged(sessions: Came[]): Promise<Evaluation[]> {
-  const found: Evaluation[] = []
+  const evaluations: Evaluation[] = []
   for (const [session, came] of sessions.entries()) {
     const { hands, at, ip = '203.0.113.9', client = desktopChrome } = came
     const test = testSession(`session ${session}`, { client })
@@ -44,10 +44,10 @@ async function judged(sessions: Came[]): Promise<Evaluation[]> {
     const about: About = { session, visitor: session, snapshot, behavior, ip, at: start + at }
     const [counted] = await countRepeats(world.database.pool, [askedAbout(about)])
     if (!counted) throw new Error('nothing was counted')
-    found.push(withHistory(own, { visitorSessions: 1, ...counted }))
+    evaluations.push(withHistory(own, { visitorSessions: 1, ...counted }))
     await world.given(decided(about))
   }
-  return found
+  return evaluations
 }
 
 const ofMasses = ['replayed', 'mass_produced', 'steady'].flatMap((word) => [word, `nearly_${word}`])
@@ -60,20 +60,20 @@ const raised = (evaluations: Evaluation[]) =>
 
 const minute = 60_000
 
-describe(`visitors of one address, by the seed ${seed}`, () => {
-  it('forty people of one office, with equal machines and hands of their own, raise nothing', async () => {
+describe(`visitors from one address (seed ${seed})`, () => {
+  it('forty people in one office with equal machines fire no signal', async () => {
     const next = createNumbers(seed)
     let at = 0
     const people = peoplesHands(`office ${seed}`, 40).map((hands) => {
       at -= Math.log(1 - next()) * minute
       return { hands, at: Math.round(at) }
     })
-    const found = await judged(people)
-    expect(raised(found)).toEqual([])
-    expect(found.map(({ score }) => score.verdict)).not.toContain('bot')
+    const evaluations = await judged(people)
+    expect(raised(evaluations)).toEqual([])
+    expect(evaluations.map(({ score }) => score.verdict)).not.toContain('bot')
   })
 
-  it('one recording that is sent again with noise is found, at any address and rate', async () => {
+  it('a recording replayed with noise is detected at any address and rate', async () => {
     const next = createNumbers(seed)
     const [hands] = peoplesHands(`one ${seed}`, 1)
     if (!hands) throw new Error('nobody')
@@ -97,36 +97,36 @@ describe(`visitors of one address, by the seed ${seed}`, () => {
     )
   })
 
-  it('visitors that a program makes by the minute are bots before there are many', async () => {
+  it('a program that creates a visitor a minute is a bot from the 13th on', async () => {
     const next = createNumbers(seed)
     const [hands] = peoplesHands(`program ${seed}`, 1)
     if (!hands) throw new Error('nobody')
-    const made = Array.from({ length: 30 }, (_, n) => ({
+    const sessions = Array.from({ length: 30 }, (_, n) => ({
       hands: withNoise(hands, 0.03, next),
       at: Math.round(n * minute + next() * 5000),
     }))
-    const found = await judged(made)
-    expect(found.slice(29).flatMap(slugs)).toEqual(
+    const evaluations = await judged(sessions)
+    expect(evaluations.slice(29).flatMap(slugs)).toEqual(
       expect.arrayContaining([
         'nearly_replayed_session',
         'mass_produced_visitors',
         'steady_arrivals',
       ]),
     )
-    expect(found.slice(12).filter(({ score }) => score.verdict !== 'bot')).toEqual([])
+    expect(evaluations.slice(12).filter(({ score }) => score.verdict !== 'bot')).toEqual([])
   })
 
-  it('one pace of typing is a program, although each session is another', async () => {
+  it('visitors with one typing pace are mass-produced, although their sessions differ', async () => {
     const next = createNumbers(seed)
     const people = peoplesHands(`paced ${seed}`, 24)
-    const found = await judged(
+    const evaluations = await judged(
       people.map((own, n) => ({ hands: ofOnePace(own, next), at: n * n * minute })),
     )
-    expect(found.slice(23).flatMap(slugs)).toContain('mass_produced_visitors')
+    expect(evaluations.slice(23).flatMap(slugs)).toContain('mass_produced_visitors')
   })
 })
 
-/** Keys at intervals and for times that a program draws from one range; all else is the person's own. */
+/** Returns input with key intervals and hold times drawn from one range, and everything else the person's own. */
 function ofOnePace(own: Behavior, next: () => number): Behavior {
   const around = (value: number) => value * (0.97 + 0.06 * next())
   const keys = 20 + Math.round(next() * 40)

@@ -10,7 +10,7 @@ import { startedAt, testSession } from './support/events.ts'
 import { openScoringDatabase } from './support/scoring.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
-// Each of nine people is alike to a copy by chance in one of some thousand runs.
+// A fixed seed: in one of some thousand runs, a person's input resembles a copy by chance.
 const seed = Number(process.env.SEED ?? 54)
 const next = createNumbers(seed)
 
@@ -19,7 +19,7 @@ await world.score()
 
 interface Came {
   behavior?: Behavior | undefined
-  /** Milliseconds after the first. */
+  /** Milliseconds after the first session. */
   at: number
   ip: string
   client?: typeof desktopChrome
@@ -28,7 +28,7 @@ interface Came {
 
 let organizations = 0
 
-/** The decisions about sessions of one organization, which has no others. */
+/** Returns the decisions about sessions of a new organization. */
 async function decided(came: Came[]): Promise<SessionScored[]> {
   const organizationId = derivedId('org', `${seed} ${organizations++}`)
   const judged: SessionScored[] = []
@@ -60,18 +60,18 @@ const people = peoplesInput(`people ${seed}`, 45)
 const recording = (n: number) => people[30 + (n % 5)] ?? noBehavior
 const person = (n: number) => people[n % 30] ?? noBehavior
 
-describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
+describe(`a mass run of 16 sessions (seed ${seed})`, () => {
   const runs: Record<string, (n: number) => Partial<Came>> = {
     'without input on equal machines': () => ({}),
     'without input on different machines': (n) => ({ client: laptop(n) }),
-    'of one recording as it is': () => ({ behavior: recording(0) }),
+    'of one unchanged recording': () => ({ behavior: recording(0) }),
     'of one recording with 5 % noise': () => ({ behavior: noisy(recording(1), 0.05) }),
     'of one recording with 15 % noise': () => ({ behavior: noisy(recording(2), 0.15) }),
     'of one recording with 15 % of its values changed': () => ({
       behavior: consistent(withSomeChanged(recording(3), 0.15, next)),
     }),
     'of little input with 15 % noise': () => ({ behavior: noisy(littleInput, 0.15) }),
-    'of five recordings as they are': (n) => ({ behavior: recording(n) }),
+    'of five unchanged recordings': (n) => ({ behavior: recording(n) }),
     'of one recording from one /64': (n) => ({
       behavior: noisy(recording(4), 0.15),
       ip: `2001:db8:0:1::${n + 1}`,
@@ -81,20 +81,20 @@ describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
   const decidedRun = (run: (n: number) => Partial<Came>) =>
     decided(Array.from({ length: 16 }, (_, n) => ({ ip: '198.51.100.7', at: n * 300, ...run(n) })))
 
-  it.each(Object.entries(runs))('%s has no human from the tenth on', async (_, run) => {
+  it.each(Object.entries(runs))('%s has no human verdict after nine sessions', async (_, run) => {
     const judged = await decidedRun(run)
     expect(judged[0]?.verdict).toBe('human')
     expect(verdicts(judged.slice(9))).not.toContain('human')
   })
 
-  it('of five recordings with 15 % noise has no human once each came three times', async () => {
+  it('of five recordings with 15 % noise has no human verdict after two of each', async () => {
     const judged = await decidedRun((n) => ({ behavior: noisy(recording(n), 0.15) }))
     expect(verdicts(judged.slice(10))).not.toContain('human')
   })
 })
 
-describe(`by the seed ${seed}, people`, () => {
-  it('at 30 equal laptops behind one address are no bots, and human once they use them', async () => {
+describe(`people (seed ${seed})`, () => {
+  it('at 30 equal laptops behind one address are not bots, and human with input', async () => {
     const came = Array.from({ length: 30 }, (_, n) => ({
       ip: '203.0.113.9',
       at: n * 1900,
@@ -108,7 +108,7 @@ describe(`by the seed ${seed}, people`, () => {
     expect(verdicts(judged.slice(0, 5))).toEqual(Array.from({ length: 5 }, () => 'human'))
   })
 
-  it('behind an address that a mass run uses too are no bots, and human with input or an earlier visit', async () => {
+  it('who share an address with a mass run are not bots, and human with input or an earlier visit', async () => {
     const ip = '203.0.113.9'
     const visit = { ip, client: laptop(99), continuityIds: ['kept'] }
     const crowd = Array.from({ length: 12 }, (_, n): Came[] => [
@@ -131,7 +131,7 @@ describe(`by the seed ${seed}, people`, () => {
   })
 })
 
-/** A few movements and one press: too little for a hash, and natural. */
+/** Natural input, but too little for a hash. */
 const littleInput = behaviorSchema.parse({
   mouse: {
     events: 16,

@@ -4,10 +4,10 @@ import { testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
-const allowsMinimal = () => true
+const allowsMinimalMode = () => true
 const surface = ['webgl.renderer', 'canvas.hash', 'fonts.detected_count', 'audio.hash']
 
-/** The client's snapshot as the SDK takes it in the minimal mode, whatever it says of the mode. */
+/** Returns the client without the parts that minimal mode omits. `mode`: the mode that it reports. */
 function minimal(client: clients.Client, mode: string | null = 'minimal'): clients.Client {
   const leftOut = ['canvas', 'webgl', 'webgpu', 'audio', 'fonts', 'media']
   const kept = Object.entries(client.snapshot).filter(([group]) => !leftOut.includes(group))
@@ -34,22 +34,22 @@ const people = Object.entries({
   'Chrome on Android': clients.androidChrome,
 })
 
-describe('where the organization allows the minimal mode', () => {
-  it.each(people)('%s is human, and nothing that it left out is held against it', (_, client) => {
-    const evaluation = evaluateClient(minimal(client), { allowsMinimal })
+describe('if the organization allows minimal mode', () => {
+  it.each(people)('%s is human, without penalty for missing parts', (_, client) => {
+    const evaluation = evaluateClient(minimal(client), { allowsMinimalMode })
     expect([evaluation.score.verdict, slugs(evaluation)]).toEqual(['human', slugs(evaluation)])
     expect(evaluation.facts.missing).toEqual([])
-    const whole = evaluateClient(client, { allowsMinimal })
-    // Only what speaks for a person may be gone, so that nobody gains by it.
+    const whole = evaluateClient(client, { allowsMinimalMode })
+    // Only trust signals may disappear, so that nobody benefits from the mode.
     expect(evaluation.score.risk).toBeGreaterThanOrEqual(whole.score.risk)
     const risks = ({ fired }: typeof whole) =>
       fired.filter(({ role }) => role === 'risk').map(({ slug }) => slug)
     expect(risks(whole)).toEqual(expect.arrayContaining(risks(evaluation)))
   })
 
-  it('a decision says what nobody looked at', () => {
+  it('a decision lists the unchecked fields', () => {
     const session = testSession('minimal', { client: minimal(clients.desktopChrome) })
-    const decision = decisionAbout(session, { allowsMinimal })
+    const decision = decisionAbout(session, { allowsMinimalMode })
     const { evidence, runtime_integrity, client_telemetry } = decision
     expect(evidence?.missing).toEqual([])
     const telemetry = ['canvas', 'graphics', 'audio', 'fonts', 'media']
@@ -63,12 +63,12 @@ describe('where the organization allows the minimal mode', () => {
     expect(client_telemetry.canvas.hash).toBeNull()
   })
 
-  it('a visitor is not found again by likeness', () => {
-    const { facts } = evaluateClient(minimal(clients.desktopChrome), { allowsMinimal })
+  it('a visitor is not matched by fingerprint', () => {
+    const { facts } = evaluateClient(minimal(clients.desktopChrome), { allowsMinimalMode })
     expect(profileOf(facts)?.distinctive).toBe(false)
   })
 
-  it('all that has to be earned otherwise still has to be', () => {
+  it('other required evidence is still required', () => {
     const { desktopChrome, proofsOf, withParts } = clients
     const agent = clients.agentOf(desktopChrome)
     const forged = [
@@ -78,34 +78,34 @@ describe('where the organization allows the minimal mode', () => {
       { snapshot: { collection: { mode: 'minimal' } } },
     ]
     for (const client of forged)
-      expect(evaluateClient(client, { allowsMinimal }).score.verdict).not.toBe('human')
-    expect(evaluateClient(minimal(clients.headlessChrome), { allowsMinimal }).score.verdict).toBe(
-      'bot',
-    )
+      expect(evaluateClient(client, { allowsMinimalMode }).score.verdict).not.toBe('human')
+    expect(
+      evaluateClient(minimal(clients.headlessChrome), { allowsMinimalMode }).score.verdict,
+    ).toBe('bot')
   })
 
-  it('a whole snapshot of another client is judged as ever', () => {
-    const whole = evaluateClient(clients.desktopChrome, { allowsMinimal })
+  it('a complete snapshot, or one that claims full mode, is judged as usual', () => {
+    const whole = evaluateClient(clients.desktopChrome, { allowsMinimalMode })
     expect(whole.facts.isMinimal).toBe(false)
     expect(
-      evaluateClient(minimal(clients.desktopChrome, 'full'), { allowsMinimal }).facts.missing,
+      evaluateClient(minimal(clients.desktopChrome, 'full'), { allowsMinimalMode }).facts.missing,
     ).toEqual(surface)
   })
 })
 
-describe('where it does not, a script cannot choose the mode', () => {
+describe('if the organization does not allow minimal mode', () => {
   it.each([
-    ['that says so', 'minimal'],
-    ['that says nothing', null],
-    ['that says the contrary', 'full'],
-  ])('a snapshot without any fingerprint %s is incomplete, and not human', (_, mode) => {
+    ['that claims minimal mode', 'minimal'],
+    ['that claims no mode', null],
+    ['that claims full mode', 'full'],
+  ])('a snapshot without fingerprints %s is incomplete and inconclusive', (_, mode) => {
     const evaluation = evaluateClient(minimal(clients.desktopChrome, mode))
     expect(evaluation.facts.missing).toEqual(surface)
     expect(slugs(evaluation)).toContain('telemetry_incomplete')
     expect(evaluation.score.verdict).toBe('inconclusive')
   })
 
-  it('nor what it leaves out', () => {
+  it('a script cannot choose which parts to leave out', () => {
     const client = clients.withParts(minimal(clients.desktopChrome, null), {
       webgl: { renderer: 'a card' },
     })

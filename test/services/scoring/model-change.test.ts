@@ -7,7 +7,7 @@ import {
 } from '../../../services/scoring/model/decide.ts'
 import { modelInForce, scheduledModel } from '../../../services/scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
-import { organization, organizationId, refusal } from '../organizations/given.ts'
+import { organization, organizationId, refusal } from '../organizations/fixtures.ts'
 
 const strict: ScoringModel = {
   ...standardModel,
@@ -21,7 +21,7 @@ const mild: ScoringModel = {
 }
 const standardId = 'tidegate-6'
 
-/** A change that the log has, the n-th of all. */
+/** The n-th change on the log. */
 function changed(n: number, model: ScoringModel | null, effective_at: number): ScoringModelRow {
   const isStandard = model === standardModel
   return {
@@ -38,25 +38,25 @@ function changed(n: number, model: ScoringModel | null, effective_at: number): S
 
 const now = 1_000_000
 const command = { reason: 'more bots come through', eventId: 'evt_new', now }
-const nothing = { own: [], everybody: [] }
+const nothing = { own: [], defaults: [] }
 const ofAcme = (changes: Partial<ModelState['changes']> = {}): ModelState => ({
   organization,
   changes: { ...nothing, ...changes },
 })
-const ofEverybody = (...everybody: ScoringModelRow[]): ModelState => ({
+const withDefaults = (...defaults: ScoringModelRow[]): ModelState => ({
   organization: null,
-  changes: { own: [], everybody },
+  changes: { own: [], defaults },
 })
 type Decided = ReturnType<typeof decideRevert>
 const targetsOf = (decided: Decided) =>
   decided.map(({ event: { data } }) => 'model_id' in data && [data.model_id, data.effective_at])
 
 describe('the model of an organization', () => {
-  test('is the standard one, then that of everybody, then its own', () => {
-    const everybody = [changed(1, strict, 100)]
+  test('is the standard model, then the default model, then its own', () => {
+    const defaults = [changed(1, strict, 100)]
     const own = [changed(2, mild, 200)]
     const at = (moment: number) => {
-      const { change, since } = modelInForce({ own, everybody }, moment)
+      const { change, since } = modelInForce({ own, defaults }, moment)
       return [change?.model_id, since]
     }
     expect(at(99)).toEqual([undefined, null])
@@ -65,16 +65,16 @@ describe('the model of an organization', () => {
     expect(at(200)).toEqual([modelId(mild), 200])
   })
 
-  test('is that of everybody again from when it has none of its own', () => {
+  test('is the default model again after its own is removed', () => {
     const changes = {
-      everybody: [changed(1, strict, 100)],
+      defaults: [changed(1, strict, 100)],
       own: [changed(2, mild, 200), changed(3, null, 300)],
     }
     expect(modelInForce(changes, 300)).toMatchObject({ change: { event_id: 'evt_1' }, since: 300 })
   })
 
-  test('is of the newest change: it takes the place of one that is still to come', () => {
-    const changes = { own: [changed(1, strict, 500), changed(2, mild, 200)], everybody: [] }
+  test('follows the newest change, which replaces a scheduled one', () => {
+    const changes = { own: [changed(1, strict, 500), changed(2, mild, 200)], defaults: [] }
     expect([199, 200, 500].map((at) => modelInForce(changes, at).change?.event_id)).toEqual([
       undefined,
       'evt_2',
@@ -87,15 +87,15 @@ describe('the model of an organization', () => {
     expect(scheduledModel(changes, 200)).toBeUndefined()
   })
 
-  test('does not change with that of everybody where it has its own', () => {
-    const changes = { own: [changed(1, mild, 100)], everybody: [changed(2, strict, 200)] }
+  test('ignores changes of the default model if it has its own', () => {
+    const changes = { own: [changed(1, mild, 100)], defaults: [changed(2, strict, 200)] }
     expect(scheduledModel(changes, 150)).toBeUndefined()
     expect(scheduledModel({ ...changes, own: [] }, 150)).toMatchObject({ since: 200 })
   })
 })
 
 describe('a switch', () => {
-  test('says the whole model, from the first moment at which all can know of it', () => {
+  test('stores the whole model, effective as soon as all processes have read it', () => {
     const [decided] = decideSwitch(ofAcme(), {
       model: strict,
       ...command,
@@ -115,8 +115,8 @@ describe('a switch', () => {
     })
   })
 
-  test('to the standard model names it, and has no document, so that it is that of each release', () => {
-    const state = ofEverybody(changed(1, strict, 100))
+  test('to the standard model stores no document, so it follows releases', () => {
+    const state = withDefaults(changed(1, strict, 100))
     const [decided] = decideSwitch(state, { model: { ...standardModel }, ...command })
     expect(decided?.event.data).toMatchObject({
       organization_id: null,
@@ -126,27 +126,27 @@ describe('a switch', () => {
   })
 
   test.each([
-    ['the standard model, where nobody has another', ofAcme(), standardModel],
-    ['its own', ofAcme({ own: [changed(1, strict, 100)] }), strict],
-    ['that of everybody', ofAcme({ everybody: [changed(1, strict, 100)] }), strict],
-    ['one that is to come sooner', ofEverybody(changed(1, strict, now + 9)), strict],
-  ])('to the model that it has already is none: %s', (_, state, model) => {
+    ['the standard model, if there was no change', ofAcme(), standardModel],
+    ['its own model', ofAcme({ own: [changed(1, strict, 100)] }), strict],
+    ['the default model', ofAcme({ defaults: [changed(1, strict, 100)] }), strict],
+    ['a model that is scheduled earlier', withDefaults(changed(1, strict, now + 9)), strict],
+  ])('to the current model makes no event: %s', (_, state, model) => {
     expect(decideSwitch(state, { model, ...command })).toEqual([])
   })
 
   const ownOnes = (...own: ScoringModelRow[]) => ofAcme({ own })
 
   test.each([
-    ['back from one that is to come', ownOnes(changed(1, strict, now + 99)), standardModel],
-    ['to one that is to come later', ownOnes(changed(1, strict, now + 30_001)), strict],
-    ['of its own, once more', ownOnes(changed(1, strict, 1), changed(2, mild, 2)), strict],
-  ])('is made %s', (_, state, model) => {
+    ['back from a scheduled model', ownOnes(changed(1, strict, now + 99)), standardModel],
+    ['to a model that is scheduled later', ownOnes(changed(1, strict, now + 30_001)), strict],
+    ['to an earlier model of its own', ownOnes(changed(1, strict, 1), changed(2, mild, 2)), strict],
+  ])('is possible %s', (_, state, model) => {
     expect(targetsOf(decideSwitch(state, { model, ...command }))).toEqual([
       [modelId(model), now + 30_000],
     ])
   })
 
-  test('is refused for a moment of which not all can know, and for no proper reason, at once', () => {
+  test('throws 422 with both fields if the time is too soon and the reason is blank', () => {
     const asked = { model: strict, ...command }
     const bad = { ...asked, effectiveAt: now + 29_999, reason: ' ' }
     const { status, details } = refusal(() => decideSwitch(ofAcme(), bad))
@@ -160,33 +160,33 @@ describe('a switch', () => {
     expect(decideSwitch(ofAcme(), good)).toHaveLength(1)
   })
 
-  test('of an organization that does not exist is refused', () => {
+  test('throws 404 if the organization does not exist', () => {
     const unknown = { ...ofAcme(), organization: undefined }
     expect(refusal(() => decideSwitch(unknown, { model: strict, ...command })).status).toBe(404)
   })
 })
 
-describe('back', () => {
+describe('a revert', () => {
   const [first, second] = [changed(1, strict, 1), changed(2, mild, 2)]
   const toCome = changed(2, mild, now + 99)
 
   test.each([
-    ['to the one before', ofEverybody(first, second), modelId(strict)],
-    ['to the standard model', ofEverybody(first), standardId],
-    ['to that of everybody', ofAcme({ own: [first], everybody: [second] }), null],
-    ['forth again', ofEverybody(first, second, changed(3, strict, 3)), modelId(mild)],
-    ['from one that is to come', ofEverybody(first, toCome), modelId(strict)],
-  ])('leads %s', (_, state, expected) => {
+    ['to the previous model', withDefaults(first, second), modelId(strict)],
+    ['to the standard model', withDefaults(first), standardId],
+    ['to the default model', ofAcme({ own: [first], defaults: [second] }), null],
+    ['of a revert', withDefaults(first, second, changed(3, strict, 3)), modelId(mild)],
+    ['of a scheduled change', withDefaults(first, toCome), modelId(strict)],
+  ])('%s', (_, state, expected) => {
     expect(targetsOf(decideRevert(state, command))).toEqual([[expected, now + 30_000]])
   })
 
-  test('has its document again', () => {
-    const [decided] = decideRevert(ofEverybody(first, second), command)
+  test('stores the document of the previous model', () => {
+    const [decided] = decideRevert(withDefaults(first, second), command)
     expect(decided?.event.data).toMatchObject({ document: JSON.stringify(strict) })
   })
 
-  test('is refused where no model was before', () => {
-    const state = ofAcme({ everybody: [first] })
+  test('throws 409 if there is no earlier model', () => {
+    const state = ofAcme({ defaults: [first] })
     const message = 'There is no earlier model to go back to.'
     expect(refusal(() => decideRevert(state, command))).toMatchObject({ status: 409, message })
   })

@@ -15,7 +15,7 @@ import { decisionsOn, loseScoring, recordsOf, startScoring } from './support/sco
 import { signalsOf } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
-// One signal and nothing that makes up for it.
+// A client with a risk signal that no trust signal offsets.
 const client = withParts(desktopChrome, { automation: { globals: ['emit'] } })
 const strict: ScoringModel = {
   ...standardModel,
@@ -53,8 +53,8 @@ afterAll(() => world.close())
 const request = { organizationId, reason: 'a test' }
 let sessions = 0
 
-async function follow(some: Partial<Parameters<typeof followModels>[0]> = {}) {
-  const models = await followModels({ ...world.base, applied: world.applied, ...some })
+async function follow(overrides: Partial<Parameters<typeof followModels>[0]> = {}) {
+  const models = await followModels({ ...world.base, applied: world.applied, ...overrides })
   stops.push(models.stop)
   return models
 }
@@ -75,7 +75,7 @@ async function decisionOfNew(): Promise<SessionScored> {
   return last
 }
 
-test('the model of a decision is that of its moment, and going back is as before', async () => {
+test('a decision uses the model in force, also after a revert', async () => {
   await scoring()
   const before = await decisionOfNew()
   expect(before).toMatchObject({ model: 'tidegate-6', verdict: 'human' })
@@ -94,11 +94,11 @@ test('the model of a decision is that of its moment, and going back is as before
   expect(await decisionOfNew()).toMatchObject(asBefore)
 })
 
-test('a decision that lasts beyond the moment is of the time of its model', async () => {
+test('a decision that finishes after a change is dated within the period of its model', async () => {
   const moment = world.now.ms + 60_000
   const organization = { ...request, model: { ...strict, name: 'stricter' } }
   await switchModel(world.deps, { ...organization, effectiveAt: moment })
-  // Each look at the clock takes a while.
+  // Each read of the clock advances it.
   await scoring({ clock: () => (world.now.ms += 5) })
   world.now.ms = moment - 6
   const decisions = [await decisionOfNew(), await decisionOfNew()]
@@ -110,23 +110,23 @@ test('a decision that lasts beyond the moment is of the time of its model', asyn
     expect(model).toBe(evaluated_at < moment ? 'tidegate-6' : modelId(organization.model))
 })
 
-test('a process that heard of nothing looks itself, before it decides by what it knows', async () => {
-  const deaf = { onChange: () => () => {} }
-  const models = await follow({ applied: deaf })
-  const everybody = {
+test('a process that missed a notification rereads the models before they are too old', async () => {
+  const noNotifications = { onChange: () => () => {} }
+  const models = await follow({ applied: noNotifications })
+  const defaultModel = {
     organizationId: null,
     reason: 'a test',
-    model: { ...strict, name: 'of everybody' },
+    model: { ...strict, name: 'default' },
   }
-  await switchModel(world.deps, everybody)
+  await switchModel(world.deps, defaultModel)
   const modelOf = async (at: number) => (await models.modelsAt(at, world.pool))('org_of_nobody')
   world.now.ms += 30_000
   const { model } = await modelOf(world.now.ms)
-  expect(modelId(model)).toBe(modelId(everybody.model))
+  expect(modelId(model)).toBe(modelId(defaultModel.model))
   expect(await modelOf(world.now.ms - 1)).toEqual({ model: standardModel, until: world.now.ms })
 })
 
-test('a model that was made from another standard is named when scoring starts', async () => {
+test('warns at startup about models based on the standard model of another release', async () => {
   const warn = vi.fn()
   const logger = Object.assign(createLogger('silent'), { warn })
   const old = JSON.stringify({
@@ -150,7 +150,7 @@ test('a model that was made from another standard is named when scoring starts',
     { models: ['mdl_0123456789ab'], standard: 'tidegate-6' },
     expect.stringContaining('keeping them unchanged'),
   )
-  // What it does not say is as in the standard model.
+  // Signals that it lacks come from the standard model.
   const { model } = (await models.modelsAt(world.now.ms, world.pool))(organizationId)
   expect(model).toEqual({ ...strict, version: '3', signals: standardModel.signals })
 })

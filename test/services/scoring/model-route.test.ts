@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
 import { switchModel } from '../../../services/scoring/model/commands.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
-import { parseModel } from '../../../services/scoring/model/own-model.ts'
+import { parseCustomModel } from '../../../services/scoring/model/parse-model.ts'
 import { startApi } from '../../support/api.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
@@ -16,25 +16,25 @@ const mild: ScoringModel = {
 }
 const modelOf = async (key: string) => (await api.send({ url: '/v1/scoring/model', key })).body.data
 
-test('the standard model is a model of its own if it is sent back', async () => {
+test('the returned document is a valid custom model', async () => {
   const { document } = await modelOf((await api.organization()).key)
-  expect(parseModel(JSON.stringify(document))).toEqual(standardModel)
+  expect(parseCustomModel(JSON.stringify(document))).toEqual(standardModel)
 })
 
-test('a change is the next one until its moment, and no other organization sees it', async () => {
+test('a change is `next` until it takes effect, and only for its organization', async () => {
   const { organizationId, key } = await api.organization()
   const other = await api.organization()
   const command = { organizationId, reason: 'fewer false alarms', model: mild }
   const changed = await switchModel(api.deps, command)
   const effective_at = new Date(changed?.effectiveAt ?? 0).toISOString()
-  const its = { id: modelId(mild), is_standard: false, effective_at, document: mild }
-  expect(await modelOf(key)).toMatchObject({ id: 'tidegate-6', next: its })
+  const expected = { id: modelId(mild), is_standard: false, effective_at, document: mild }
+  expect(await modelOf(key)).toMatchObject({ id: 'tidegate-6', next: expected })
   api.now.ms += 30_000
-  expect(await modelOf(key)).toMatchObject({ ...its, next: null })
+  expect(await modelOf(key)).toMatchObject({ ...expected, next: null })
   expect(await modelOf(other.key)).toMatchObject({ id: 'tidegate-6', next: null })
 })
 
-test('a score is explained by the model that decided, also after the next change, and by no other', async () => {
+test('a score is explained only with the model that decided, even after later changes', async () => {
   const { organizationId } = await api.organization()
   const explain = createScoreExplainer(api.pool)
   const weak = Object.entries(mild.signals).filter(

@@ -1,24 +1,24 @@
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { sortedMembers } from '../../../infra/text.ts'
+import { sortMembers } from '../../../infra/text.ts'
 import { modelId, standardModel } from '../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../services/scoring/model/score.ts'
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
 
-it('the document and the catalogue name the same signals, in one order', () => {
+it('model and catalogue list the same signals in the same order', () => {
   expect(Object.keys(standardModel.signals)).toEqual(signalCatalogue.map(({ slug }) => slug))
 })
 
-// Decisions of all releases name it, so what has once been called so never changes: count `version` up.
-it('the standard model of a version is always the same', () => {
+// Decisions refer to a model by its version, so increment `version` with each change.
+it('the standard model has not changed without a new version', () => {
   expect(modelId(standardModel)).toBe('tidegate-6')
-  expect(hash('sha256', JSON.stringify(sortedMembers(standardModel)))).toBe(
+  expect(hash('sha256', JSON.stringify(sortMembers(standardModel)))).toBe(
     'a57a4ef9f0e309a336bd3b7723d933748e6485698af49739aecd0394d0bb6407',
   )
 })
 
-it('another model is named by what it says, whatever the order of its members', () => {
+it('the id of another model depends on its content, not on the order of members', () => {
   const { caps, ...rest } = standardModel
   expect(modelId({ caps, ...rest })).toBe('tidegate-6')
   const other = { ...standardModel, caps: { ...caps, weak: 30 } }
@@ -28,7 +28,7 @@ it('another model is named by what it says, whatever the order of its members', 
   expect(modelId({ ...other, caps: { ...caps, weak: 31 } })).not.toBe(modelId(other))
 })
 
-it('a signal that the model does not know counts nothing', () => {
+it('ignores signals that the model lacks', () => {
   fc.assert(
     fc.property(
       fc.subarray(Object.keys(standardModel.signals)),

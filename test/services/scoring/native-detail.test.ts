@@ -15,7 +15,7 @@ const sessionOf = (native: object) => {
   return decisionAbout(testSession('app', { platform: 'android', client: { snapshot } }))
 }
 
-test('what an app found is answered, and is named as what nothing but the app says', () => {
+test('a decision contains native detail, and lists it as claimed', () => {
   const { native_app, native_carrier, native_motion_print, native_runtime_integrity, evidence } =
     sessionOf({
       hooks: true,
@@ -57,13 +57,13 @@ test('what an app found is answered, and is named as what nothing but the app sa
   ])
 })
 
-test('what an app found weighs nothing by itself, because an app may say anything', () => {
+test('native detail does not affect the score, because an app may claim anything', () => {
   const { risk_score } = sessionOf({ hooks: false })
   const found = { hardware_claims_mismatch: { detected: true, signals: ['cpu'] } }
   expect(sessionOf({ hooks: false, integrity: found }).risk_score).toBe(risk_score)
 })
 
-test('what an app found tells no machine from another', () => {
+test('native detail does not affect the snapshot hash', () => {
   const hashOf = (native: object) =>
     hashesOf(evaluateClient({ snapshot: { native } }).facts).snapshot_hash
   const bare: Snapshot['native'] = snapshotSchema.parse({ native: app }).native
@@ -74,7 +74,7 @@ test('what an app found tells no machine from another', () => {
   expect(hashOf({ ...bare, device_model: 'Pixel 8' })).not.toBe(hashOf({ ...bare }))
 })
 
-test('what an app found is as the interface says, whatever an app sends', () => {
+test('native detail matches the API schema, whatever the app sends', () => {
   const members = Object.entries(nativeDetail)
     .filter(([name]) => name.startsWith('integrity.'))
     .map(([name, all]) => [name.slice('integrity.'.length), Object.keys(all)] as const)
@@ -103,7 +103,7 @@ test.each([
   ['two axes', { ...axes, bias: [1, 2] }],
   ['no number', { ...axes, noise: [1, 2, 'x'] }],
   ['nothing', null],
-])('what an app found of sensors is whole or not there: %s', (_, gyro) => {
+])('the motion print is null if a sensor has %s', (_, gyro) => {
   expect(
     sessionOf({ motion: { sample_count: 1, gyro, accel: axes } }).native_motion_print,
   ).toBeNull()

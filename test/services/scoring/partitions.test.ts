@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { Position } from '../../../infra/log/port.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
-import { readOffset } from '../../../services/scoring/store.ts'
+import { ensureOffset } from '../../../services/scoring/store.ts'
 import type { RunningScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
@@ -36,7 +36,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     return startScoring({ log, pool: database.pool, logger, network })
   }
 
-  /** Returns the place of the last event. */
+  /** Returns the position of the last event. */
   async function append(...events: SessionEvent[]): Promise<Position> {
     const position = (await log.append(recordsOf(...events))).at(-1)
     if (!position) throw new Error('nothing appended')
@@ -46,7 +46,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   const visit = (name: string) => [...visitOf(testSession(name)), handOff(testSession(name))]
 
   const scored = ({ offset, ...place }: Position) =>
-    eventually(async () => expect(await readOffset(database.pool, place)).toBeGreaterThan(offset))
+    eventually(async () => expect(await ensureOffset(database.pool, place)).toBeGreaterThan(offset))
 
   const decisionsOf = async (name: string) => {
     const { rows } = await database.pool.query<{ state: string }>(
@@ -56,12 +56,12 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     return rows[0] && JSON.parse(rows[0].state).decisions
   }
 
-  const forget = (name: string) =>
+  const deleteState = (name: string) =>
     database.pool.query('delete from scoring.sessions where session_id = $1', [
       testSession(name).id,
     ])
 
-  const goOnAfter = ({ offset, partition }: Position) =>
+  const setOffsetAfter = ({ offset, partition }: Position) =>
     database.pool.query(
       'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
       [offset + 1, topic, partition],
@@ -70,7 +70,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   const statusOf = ({ topic, partition }: Position) =>
     running.status().find((status) => status.topic === topic && status.partition === partition)
 
-  /** Names of sessions of one partition, and of another. */
+  /** Returns names of three sessions in one partition, and of one in another. */
   async function names(prefix: string) {
     const home = await log.partitionOf(topic, testSession(`${prefix}-0`).id)
     const same: string[] = []
@@ -83,20 +83,20 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     return { same, other: other[0] ?? '' }
   }
 
-  test('scores again what was lost with the last commits of Postgres', async () => {
+  test('scores again after Postgres has lost its last commits', async () => {
     const { same } = await names('lost')
     const [first = '', second = '', third = ''] = same
     const before = await append(...visit(first))
     await scored(before)
     const last = await append(...visit(second))
     await scored(last)
-    await forget(second)
-    await goOnAfter(before)
+    await deleteState(second)
+    await setOffsetAfter(before)
     await scored(await append(...visit(third)))
     expect(await Promise.all(same.slice(0, 3).map(decisionsOf))).toEqual([1, 1, 1])
   })
 
-  test('goes on from a state that somebody else wrote meanwhile, or took away', async () => {
+  test('continues from a state that another process has changed or deleted', async () => {
     const { same } = await names('changed')
     const [counted = '', gone = ''] = same
     for (const name of [counted, gone]) await scored(await append(...visitOf(testSession(name))))
@@ -104,12 +104,12 @@ describe.each(openTestLogs())('$name', async (testLog) => {
       `update scoring.sessions set state = jsonb_set(state::jsonb, '{decisions}', '40') where session_id = $1`,
       [testSession(counted).id],
     )
-    await forget(gone)
+    await deleteState(gone)
     for (const name of [counted, gone]) await scored(await append(handOff(testSession(name))))
     expect(await Promise.all([counted, gone].map(decisionsOf))).toEqual([41, 1])
   })
 
-  test('a record that no schema wrote halts its partition there, after what precedes it, and no other', async () => {
+  test('an undecodable record stops only its partition, after the records before it', async () => {
     const { same, other } = await names('poison')
     const [before = '', key = '', after = ''] = same
     await append(...visit(before))
@@ -129,7 +129,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(running.status().filter(({ stopped }) => stopped !== null)).toHaveLength(1)
     expect(errors).toHaveLength(1)
     expect(JSON.stringify(errors)).toContain(`"offset":${bad.offset}`)
-    await goOnAfter(bad)
+    await setOffsetAfter(bad)
     await scored(last)
     await eventually(() =>
       expect(statusOf(bad)).toMatchObject({ nextOffset: last.offset + 1, stopped: null }),
@@ -137,7 +137,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await decisionsOf(after)).toBe(1)
   })
 
-  test('an event that cannot be scored halts its partition, and is scored once the defect is mended', async () => {
+  test('an event that cannot be scored stops its partition until the defect is fixed', async () => {
     await running.stop()
     const { same } = await names('defect')
     const [before = '', defect = '', after = ''] = same
@@ -145,7 +145,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     const broken = {
       ...noNetwork,
       lookup: (...[ip, now]: Parameters<typeof noNetwork.lookup>) => {
-        if (ip === poison.ip) throw new Error('this look-up has a defect')
+        if (ip === poison.ip) throw new Error('this lookup has a defect')
         return noNetwork.lookup(ip, now)
       },
     }
@@ -155,7 +155,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await eventually(() =>
       expect(statusOf(first)).toMatchObject({
         nextOffset: first.offset,
-        stopped: expect.stringContaining('this look-up has a defect'),
+        stopped: expect.stringContaining('this lookup has a defect'),
       }),
     )
     expect(await decisionsOf(before)).toBe(2)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { derivedId } from '../../../infra/ids.ts'
 import type { EventLog, KeyedRecord } from '../../../infra/log/port.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
-import { readOffset } from '../../../services/scoring/store.ts'
+import { ensureOffset } from '../../../services/scoring/store.ts'
 import { createRecovery } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { silent } from '../../support/projections.ts'
@@ -14,7 +14,7 @@ const topic = 'tidegate.collect.v1'
 
 const world = await openScoringDatabase(sessionsProjection)
 
-/** Two sessions of one browser, so that either could become the visitor of the other, in different partitions. */
+/** Returns two sessions of one browser in different partitions. Either could match the other's visitor. */
 async function twins(name = 'twin'): Promise<[TestSession, TestSession]> {
   const { continuityId } = testSession(name)
   const kept = { continuityIds: [continuityId], continuityId }
@@ -26,7 +26,7 @@ async function twins(name = 'twin'): Promise<[TestSession, TestSession]> {
   }
 }
 
-/** A log whose process dies after it appended decisions of the session, before it can commit. */
+/** Returns a log whose process crashes after it has appended decisions about the session, before the commit. */
 function dyingAfter({ id }: TestSession) {
   let died = false
   const isAbout = (records: KeyedRecord[]) => records.some(({ key }) => key === id)
@@ -43,7 +43,7 @@ function dyingAfter({ id }: TestSession) {
   return { dying, died: () => died }
 }
 
-/** A log whose consumers get at most so many records a call. */
+/** Returns a log whose consumers get at most `maxRecords` per call. */
 const atMost = (maxRecords: number, log: EventLog): EventLog => ({
   ...log,
   consume: (options) => log.consume({ ...options, maxRecords }),
@@ -52,7 +52,7 @@ const atMost = (maxRecords: number, log: EventLog): EventLog => ({
 const visitorOf = async (decisionId: string) => (await world.decision(decisionId)).visitor?.id
 const firstDecision = (session: TestSession) => derivedId('evt', batch(session).data.event_id)
 
-it('after a crash between append and commit, keeps the visitor that was recorded', async () => {
+it('keeps the recorded visitor after a crash between append and commit', async () => {
   const [crashed, twin] = await twins()
   const { dying, died } = dyingAfter(crashed)
   const worker = await world.score({ log: dying })
@@ -73,14 +73,14 @@ it('after a crash between append and commit, keeps the visitor that was recorded
   )
   expect(rows).toEqual([{ decisions: 2 }])
   const place = { topic, partition: await world.log.partitionOf(topic, crashed.id) }
-  await eventually(async () => expect(await readOffset(world.pool, place)).toBe(4))
+  await eventually(async () => expect(await ensureOffset(world.pool, place)).toBe(4))
   await next.stop()
 })
 
 it.each([
-  ['first before its hand-off, then with it', 1, 1000],
-  ['first with its hand-off, then before it', 1000, 1],
-])('keeps the visitor that was recorded of a session that is scored %s', async (name, ...most) => {
+  ['before its hand-off, then with it', 1, 1000],
+  ['with its hand-off, then before it', 1000, 1],
+])('keeps the recorded visitor of a session that is first scored %s', async (name, ...most) => {
   const [crashed, twin] = await twins(name)
   const { dying, died } = dyingAfter(crashed)
   const request = handOff(crashed)
@@ -103,7 +103,7 @@ it.each([
   await next.stop()
 })
 
-it('counts each decision once, also where a batch comes again because its states were not committed', async () => {
+it('reports each decision once, even if its batch is scored again', async () => {
   const session = testSession('counted', { client: headlessChrome })
   const withoutVisitor = testSession('counted without a visitor')
   const counted: string[] = []
@@ -123,18 +123,18 @@ it('counts each decision once, also where a batch comes again because its states
   await worker.stop()
 })
 
-it('goes on suspecting what it suspected when less becomes suspect', async () => {
+it('keeps a suspect range when a shorter one is added', async () => {
   const unknown = { decisionId: 'evt_unknown', sessionId: 'sid_unknown' }
   let asked = 0
   const waitFor = async () => void asked++
   const { log, pool } = world
   const recovery = createRecovery({ log, pool, applied: { waitFor }, logger: silent })
-  recovery.suspect(0, 100)
-  recovery.suspect(0, 5)
+  recovery.markSuspect(0, 100)
+  recovery.markSuspect(0, 5)
   await recovery.findRecorded([{ partition: 0, offset: 50 }], [unknown])
   expect(asked).toBe(1)
   await recovery.findRecorded([{ partition: 0, offset: 100 }], [unknown])
-  recovery.suspect(0, 5)
+  recovery.markSuspect(0, 5)
   await recovery.findRecorded([{ partition: 0, offset: 50 }], [unknown])
   expect(asked).toBe(1)
 })

@@ -38,11 +38,11 @@ const slugsWith = (repeats: Repeats | null) => slugs(withRepeats(repeats))
 const judged = (repeats: Repeats) => withRepeats(repeats).score
 
 const hashed = /^[0-9a-f]{64}(\.[0-9a-f]{16}){4}\.[\w-]+$/
-// Compared within a burst of one address only.
+// Compared only within a burst from one address.
 const onlyNumbers = /^\.{5}[\w-]+$/
 
-describe('what is compared', () => {
-  it('the machine, whatever window, zoom, connection and proofs a visit has', () => {
+describe('hashes', () => {
+  it('identify the machine regardless of window, zoom, connection and proofs', () => {
     const again = withParts(desktopChrome, {
       environment: { inner_width: 500, outer_height: 900, has_focus: false, pixel_ratio: 1.5 },
       navigator: { connection_rtt: 450 },
@@ -55,7 +55,7 @@ describe('what is compared', () => {
     expect(hashes(iphoneSafari).snapshot_hash).toMatch(/^[0-9a-f]{64}\.[0-9a-f]{16}$/)
   })
 
-  it('input, once there are 20 events whose intervals differ', () => {
+  it('identify input with at least 20 events and varying intervals', () => {
     expect(behaviorHash({ mouse })).toMatch(hashed)
     expect(behaviorHash({ mouse: { ...mouse, interval_std: 8.6 } })).not.toBe(
       behaviorHash({ mouse }),
@@ -67,22 +67,22 @@ describe('what is compared', () => {
     expect(behaviorHash()).toBeNull()
   })
 
-  it('keys alone are not enough where the clock is rounded to 100 ms', () => {
+  it('ignore keys if the clock is rounded to 100 ms', () => {
     expect(behaviorHash({ keyboard })).toMatch(/^[0-9a-f]{64}/)
     expect(behaviorHash({ keyboard }, resistingFirefox)).toBeNull()
     expect(behaviorHash({ keyboard, mouse }, resistingFirefox)).toMatch(hashed)
   })
 })
 
-describe('what repeats as evidence', () => {
+describe('repeats as evidence', () => {
   const once = repeatsOf(1)
   const many = (count: number) => ({ five_minutes: count, hour: count, day: count })
 
-  it('nothing in common, or nothing counted, says nothing', () => {
+  it('fire no signal if nothing repeats or nothing was counted', () => {
     expect(slugsWith(once)).toEqual(slugsWith(null))
   })
 
-  it('equal machines and a shared address are context, and change no score', () => {
+  it('equal machines and a shared address are context and do not change the score', () => {
     const shared = repeatsOf(1, {
       snapshot_sessions: many(100),
       address_sessions: many(100),
@@ -96,7 +96,7 @@ describe('what repeats as evidence', () => {
     expect(judged(shared)).toEqual(judged(once))
   })
 
-  it('equal behavior is doubtful, and more so on an equal machine', () => {
+  it('equal input is suspicious, and more so on an equal machine', () => {
     const behavior = repeatsOf(1, { behavior_sessions: { five_minutes: 1, hour: 1, day: 2 } })
     expect(judged(behavior).verdict).toBe('inconclusive')
     const whole = { ...behavior, snapshot_sessions: many(2) }
@@ -107,7 +107,7 @@ describe('what repeats as evidence', () => {
     expect(judged(whole).risk).toBeGreaterThan(judged(behavior).risk)
   })
 
-  it('a person with many tabs, a family or a kiosk stays human; an improbable rate does not', () => {
+  it('many tabs, a family or a kiosk stay human; an improbable rate does not', () => {
     expect(judged(repeatsOf(1, { visitor_sessions: many(60) }))).toEqual(judged(once))
     expect(judged(repeatsOf(1, { visitor_sessions: many(61) })).verdict).toBe('inconclusive')
     expect(judged(repeatsOf(1, { visitor_users: many(9), visitor_addresses: many(9) }))).toEqual(
@@ -122,10 +122,10 @@ describe('what repeats as evidence', () => {
 const world = await openScoringDatabase(sessionsProjection, repeatsProjection)
 await world.score()
 
-describe('on a real database', () => {
+describe('in the database', () => {
   const decided = (session: TestSession, behavior: object) => world.decided(session, behavior)
 
-  it('a recorded session that is sent again under fresh keys is doubted, and the first stays what it was', async () => {
+  it('a session replayed with fresh keys is inconclusive, and the original stays human', async () => {
     const human = await decided(testSession('human'), { mouse })
     expect(human).toMatchObject({
       verdict: 'human',
@@ -154,7 +154,7 @@ describe('on a real database', () => {
     })
   })
 
-  it('a colleague with an equal machine at the same address, and input of her own, stays human', async () => {
+  it('a colleague with an equal machine and her own input stays human', async () => {
     const own = { mouse: { ...mouse, interval_mean: 18.75 } }
     const colleague = await decided(testSession('colleague'), own)
     expect(colleague.verdict).toBe('human')

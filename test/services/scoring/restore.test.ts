@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { applyNewEvents } from '../../../infra/event-store/apply-batch.ts'
-import { findLiveBuild, useSchema } from '../../../infra/event-store/builds.ts'
+import { findLiveBuild, searchPath } from '../../../infra/event-store/builds.ts'
 import { eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
 import type { LogRecord } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { OrganizationDataExpired, VisitorErased } from '../../../schemas/events.ts'
-import { eraseStates, stopLinking } from '../../../services/scoring/erase.ts'
+import { eraseScoringData, stopLinking } from '../../../services/scoring/erase.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
 import { runVisitorPruner } from '../../../services/scoring/visitors/prune.ts'
 import { visitorErased } from '../../support/erased.ts'
@@ -26,8 +26,8 @@ import {
 import { codec, loseScoring, useScoring } from './support/scoring.ts'
 import * as clients from './support/snapshots.ts'
 
-/** Kept for ever. */
-const kept = ['tidegate.sessions.v1', 'tidegate.visitors.v1']
+/** Topics without expiry. */
+const permanentTopics = ['tidegate.sessions.v1', 'tidegate.visitors.v1']
 const day = 24 * 60 * 60 * 1000
 
 const world = await useScoring()
@@ -40,7 +40,7 @@ async function visit(...sessions: TestSession[]): Promise<void> {
   }
 }
 
-/** The visitor that was last decided for the session. */
+/** Returns the visitor of the session's last decision. */
 const visitorOf = (session: TestSession): string | undefined =>
   world
     .decisions(session)
@@ -60,7 +60,7 @@ async function fillReadModel(records: LogRecord[], projection = sessionsProjecti
   await transaction(world.pool, async (tx) => {
     const build = await findLiveBuild(tx, projection.name)
     if (!build) throw new Error('no live build')
-    await tx.query(useSchema(build))
+    await tx.query(searchPath(build))
     await applyNewEvents(tx, projection, events)
   })
 }
@@ -70,7 +70,7 @@ const read = () => rowsOf('select * from scoring.visitors order by visitor_id')
 const idsRead = async () => (await read()).map(({ visitor_id }) => visitor_id)
 const keyCount = async () => (await rowsOf('select from scoring.visitor_keys')).length
 
-/** Keys and links of visitors that are gone. */
+/** Counts the keys and links without a visitor. */
 const orphans = async () =>
   (
     await rowsOf(
@@ -79,26 +79,26 @@ const orphans = async () =>
     )
   ).length
 
-/** Forgets visitors until it stops; does not wait for the next hour. */
+/** Starts a pruner that polls every 20 ms. */
 const startPruner = () => runVisitorPruner({ pool: world.pool, logger: silent, intervalMs: 20 })
 
-const comeBack = (name: string, { client, continuityId }: TestSession) =>
+const revisit = (name: string, { client, continuityId }: TestSession) =>
   testSession(name, { client, continuityIds: [continuityId] })
 
-const telling = { desktopSafari: clients.desktopSafari, desktopFirefox: clients.desktopFirefox }
+const desktops = { desktopSafari: clients.desktopSafari, desktopFirefox: clients.desktopFirefox }
 const kinds = Object.entries({
-  ...telling,
+  ...desktops,
   chromebook: clients.chromebook,
   iphone: clients.iphoneSafari,
 })
 const devices = kinds.map(([name, client]) => testSession(name, { client }))
-const returning = devices.map((device) => comeBack(`${device.id}-again`, device))
-/** Without what the browser kept. */
-const cleared = Object.entries(telling).map(([name, client]) =>
+const returning = devices.map((device) => revisit(`${device.id}-again`, device))
+/** Without stored ids. */
+const cleared = Object.entries(desktops).map(([name, client]) =>
   testSession(`${name}-cleared`, { client }),
 )
 
-it('what is read from the log equals what scoring has', async () => {
+it('rebuilds the same visitors from the log', async () => {
   await visit(...devices, ...returning)
   const report = await rebuild()
   expect(report).toMatchObject({ sessions: 8, visitors: 4, differences: 0, switched: true })
@@ -110,12 +110,12 @@ it('what is read from the log equals what scoring has', async () => {
   expect(await rebuild()).toMatchObject({ differences: 0 })
 })
 
-it('knows every visitor again after a loss of the database and of what clients sent', async () => {
+it('recognizes every visitor after the loss of the database and the collect topic', async () => {
   await visit(...devices)
   const before = devices.map(visitorOf)
   expect(new Set(before).size).toBe(devices.length)
   const rows = await read()
-  await restartOn(...kept)
+  await restartOn(...permanentTopics)
   expect(await read()).toEqual(rows)
   await visit(...returning)
   expect(returning.map(visitorOf)).toEqual(before)
@@ -124,7 +124,7 @@ it('knows every visitor again after a loss of the database and of what clients s
   expect(cleared.map(visitorOf)).toEqual(before.slice(0, cleared.length))
 })
 
-it('a session is counted once, also where what its client sent is still there to be scored again', async () => {
+it('counts a session once, even if its records are scored again', async () => {
   await visit(...devices)
   const rows = await read()
   const visitors = devices.map(visitorOf)
@@ -136,11 +136,11 @@ it('a session is counted once, also where what its client sent is still there to
   )
 })
 
-it('a session that scoring tried twice to link is as the last try has it', async () => {
+it('a session that was linked twice keeps its last link', async () => {
   await visit(...devices)
   const rows = await read()
   const linked = world.log.records
-    .filter(({ topic }) => topic === kept[1])
+    .filter(({ topic }) => topic === permanentTopics[1])
     .map((record) => codec.fromRecord(record))
   const tries = linked.flatMap(({ type, data, meta }, offset) => {
     if (type !== 'VisitorLinked') return []
@@ -148,16 +148,16 @@ it('a session that scoring tried twice to link is as the last try has it', async
     const place = { partition: 0, offset, timestamp: world.now }
     return { ...codec.toRecord(lost, meta), ...place }
   })
-  const rest = world.log.records.filter(({ topic }) => kept.includes(topic))
+  const rest = world.log.records.filter(({ topic }) => permanentTopics.includes(topic))
   await world.restartOn([...tries, ...rest])
   expect(tries).toHaveLength(devices.length)
   expect(await read()).toEqual(rows)
 })
 
-describe('visitors whose time is over', () => {
+describe('expired visitors', () => {
   const [one, two] = [testSession('one'), testSession('two', { client: clients.iphoneSafari })]
 
-  /** As the scheduler says it and the read model has it. */
+  /** Appends the expiry event, and applies it to the read model. */
   async function expire(before: number): Promise<void> {
     const data: OrganizationDataExpired = {
       organization_id: organizationId,
@@ -170,7 +170,11 @@ describe('visitors whose time is over', () => {
     const of = { organizationId, environment: null }
     const meta = { eventId: `expired ${before}`, time: world.now, ...of }
     const stored = world.log.records.length
-    const record = codec.toCausedRecord({ type: 'OrganizationDataExpired', data }, meta, testCause)
+    const record = codec.toRecordWithCause(
+      { type: 'OrganizationDataExpired', data },
+      meta,
+      testCause,
+    )
     await world.log.append([record])
     await fillReadModel(world.log.records.slice(stored), policiesProjection)
   }
@@ -182,12 +186,12 @@ describe('visitors whose time is over', () => {
     )
   })
 
-  it('are not found again from then on, forgotten soon, and a rebuild without them is equal', async () => {
+  it('are not matched, are deleted soon, and are missing in a rebuild', async () => {
     await visit(one)
     const before = world.now + 500
     await visit(two)
     await expire(before)
-    const [again, twoAgain] = [comeBack('one-again', one), comeBack('two-again', two)]
+    const [again, twoAgain] = [revisit('one-again', one), revisit('two-again', two)]
     await visit(again, twoAgain)
     expect(visitorOf(again)).not.toBe(visitorOf(one))
     expect(visitorOf(twoAgain)).toBe(visitorOf(two))
@@ -205,7 +209,7 @@ describe('visitors whose time is over', () => {
     expect(await read()).toEqual(rows)
   })
 
-  it('stay with their keys and links when scoring sees them again while they are forgotten', async () => {
+  it('are kept with their keys and links if scoring sees them during deletion', async () => {
     await visit(one, two)
     const [id, ended] = [visitorOf(one), visitorOf(two)]
     await expire(world.now + 500)
@@ -244,7 +248,7 @@ describe('visitors whose time is over', () => {
     expect(await orphans()).toBe(0)
   })
 
-  it('are forgotten with what an erasure that failed halfway left of others', async () => {
+  it('are deleted together with the leftovers of a failed erasure', async () => {
     await visit(one, two)
     const hidden = { visitorIds: [visitorOf(one) ?? ''], continuityIds: [] }
     const scope = { organizationId, environment: 'live' } as const
@@ -257,7 +261,7 @@ describe('visitors whose time is over', () => {
     expect(await idsRead()).toEqual([visitorOf(two)])
   })
 
-  it('go with a rebuild and a restore that come before they are forgotten', async () => {
+  it('are dropped by a rebuild or restore before they are deleted', async () => {
     await visit(one)
     const before = world.now + 500
     await visit(two)
@@ -266,13 +270,13 @@ describe('visitors whose time is over', () => {
     expect(report).toMatchObject({ visitors: 1, differences: 0, switched: true })
     const rows = await read()
     expect(rows.map(({ visitor_id }) => visitor_id)).toEqual([visitorOf(two)])
-    await restartOn(...kept, 'tidegate.policies.v1')
+    await restartOn(...permanentTopics, 'tidegate.policies.v1')
     expect(await read()).toEqual(rows)
     expect(await keyCount()).toBe(report.keys)
     expect(await orphans()).toBe(0)
   })
 
-  it('are begun anew by who kept their id, when a split leaves only old sessions to them', async () => {
+  it('start again for a client with their id after a split leaves them only old sessions', async () => {
     await visit(one)
     const before = world.now + 500
     world.now += 2 * day
@@ -281,7 +285,7 @@ describe('visitors whose time is over', () => {
     expect(visitorOf(twin)).toBe(visitorOf(one))
     await expire(before)
     world.now += day
-    const again = comeBack('one-again', one)
+    const again = revisit('one-again', one)
     await visit(again)
     expect(visitorOf(again)).toBe(visitorOf(one))
     const others = (await read()).filter(({ visitor_id }) => visitor_id !== visitorOf(one))
@@ -291,7 +295,7 @@ describe('visitors whose time is over', () => {
   })
 })
 
-it('a visitor of whom one session was erased is as the others have it, and so is a rebuild', async () => {
+it('a visitor with an erased session is rebuilt from its other sessions', async () => {
   const [device = testSession('none'), other = testSession('none')] = devices
   const [again = testSession('none')] = returning
   await visit(device, again, other)
@@ -304,13 +308,13 @@ it('a visitor of whom one session was erased is as the others have it, and so is
 
   await world.append(batch(device, { seq: 2 }))
   expect(await statesOf()).toEqual([again.id])
-  await restartOn(...kept, 'tidegate.erasures.v1')
+  await restartOn(...permanentTopics, 'tidegate.erasures.v1')
   expect(await read()).toMatchObject([{ visitor_id: shared, sessions: 1 }])
 })
 
-it('a split of an erased visitor brings nothing of it back', async () => {
+it('a split does not bring back an erased visitor', async () => {
   const [one, twin] = [testSession('one'), testSession('twin')]
-  const back = comeBack('twin-back', twin)
+  const back = revisit('twin-back', twin)
   await visit(one)
   world.now += 10 * 60 * 1000
   await visit(twin)
@@ -321,7 +325,7 @@ it('a split of an erased visitor brings nothing of it back', async () => {
   await erase([twin, back], { erased_visitor_ids: [second] })
   const links = () => rowsOf('select session_id from scoring.links')
   for (const again of [false, true]) {
-    if (again) await restartOn(...kept, 'tidegate.erasures.v1')
+    if (again) await restartOn(...permanentTopics, 'tidegate.erasures.v1')
     expect(await read()).toMatchObject([{ visitor_id: first, sessions: 1 }])
     expect(await links()).toEqual([{ session_id: one.id }])
     expect(await rebuild()).toMatchObject({ differences: 0 })
@@ -332,9 +336,11 @@ async function erase(sessions: TestSession[], visitors: Partial<VisitorErased>):
   const ids = sessions.map(({ id }) => id)
   const data = visitorErased(ids, visitors)
   const meta = { eventId: data.event_id, time: world.now, organizationId: null, environment: null }
-  await world.log.append([codec.toCausedRecord({ type: 'VisitorErased', data }, meta, testCause)])
+  await world.log.append([
+    codec.toRecordWithCause({ type: 'VisitorErased', data }, meta, testCause),
+  ])
   await transaction(world.pool, async (tx) => {
-    await eraseStates(tx, [data])
+    await eraseScoringData(tx, [data])
     await eraseDataKeys(tx, [data])
   })
 }
@@ -344,7 +350,7 @@ const statesOf = async () =>
     ({ session_id }) => session_id,
   )
 
-it('tables of a new installation are left empty, and say that scoring has begun', async () => {
+it('restores nothing in a new installation, and only once', async () => {
   await world.stop()
   await loseScoring(world.pool)
   expect(await restoreVisitors(sources())).toMatchObject({ sessions: 0, visitors: 0, keys: 0 })

@@ -11,16 +11,16 @@ import { evaluateClient, evaluationOf, judgedSignals } from './support/sessions.
 import { desktopChrome } from './support/snapshots.ts'
 
 const { facts } = evaluateClient(desktopChrome)
-const some = fc.subarray(judgedSignals)
+const anySignals = fc.subarray(judgedSignals)
 const scored = (...given: Parameters<typeof evaluationOf>) => evaluationOf(...given).score
 const runs = { numRuns: 300 }
 
 describe('score', () => {
-  it('is an integer of 0-100 whose band is the verdict, with categories of 0-100', () => {
+  it('is an integer from 0 to 100 that determines the verdict', () => {
     const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network']
     const isScore = (points: number) => Number.isInteger(points) && points >= 0 && points <= 100
     fc.assert(
-      fc.property(some, (fired) => {
+      fc.property(anySignals, (fired) => {
         const { risk, verdict, breakdown } = scored(fired, facts)
         expect(verdict).toBe(risk >= 70 ? 'bot' : risk >= 40 ? 'inconclusive' : 'human')
         expect(Object.keys(breakdown)).toEqual(categories)
@@ -32,7 +32,7 @@ describe('score', () => {
 
   const unproven = judgedSignals.filter(({ slug }) => slug !== 'verified_agent')
 
-  it('never rises by a signal that speaks for a person, never falls by one that speaks against', () => {
+  it('never rises with a trust signal, and never falls with a risk signal', () => {
     fc.assert(
       fc.property(fc.subarray(unproven), fc.constantFrom(...unproven), (fired, more) => {
         const without = scored(
@@ -47,19 +47,19 @@ describe('score', () => {
     )
   })
 
-  it('makes a bot of any definitive signal, whatever else is known', () => {
+  it('is that of a bot with any definitive signal', () => {
     const definitive = judgedSignals.filter(({ strength }) => strength === 'definitive')
     fc.assert(
-      fc.property(some, fc.constantFrom(...definitive), (fired, one) => {
+      fc.property(anySignals, fc.constantFrom(...definitive), (fired, one) => {
         expect(scored([...fired, one], facts).verdict).toBe('bot')
       }),
       runs,
     )
   })
 
-  it('is the least of a bot where it was proven whose program it is, whatever else is known', () => {
+  it('is 70 for a proven program, regardless of other signals', () => {
     const [proven] = judgedSignals.filter(({ slug }) => slug === 'verified_agent')
-    if (!proven) throw new Error('nothing proves whose program it is')
+    if (!proven) throw new Error('no proven signal')
     fc.assert(
       fc.property(fc.subarray(unproven), fc.boolean(), (fired, hasSnapshot) => {
         const seen = hasSnapshot ? facts : { ...facts, snapshot: null }
@@ -69,17 +69,17 @@ describe('score', () => {
     )
   })
 
-  it('is judged by everything where a model takes no identity as proven', () => {
+  it('counts all signals if the model has no proven signals', () => {
     const model = { ...standardModel, proven: [] }
     const driven = { signals: ['verified_agent', 'webdriver_detected'], hasSnapshot: true }
     expect(scoreOf(standardModel, driven)).toMatchObject({ risk: 70, bound: { kind: 'proven' } })
     expect(scoreOf(model, driven)).toMatchObject({ risk: 100, bound: null })
   })
 
-  it('makes no bot of weak and moderate signals, nor of strong ones of one channel', () => {
+  it('is below bot with only weak and moderate signals, or strong ones of a single channel', () => {
     const channels = [...new Set(judgedSignals.map(({ channel }) => channel))]
     fc.assert(
-      fc.property(some, fc.constantFrom(...channels), (fired, channel) => {
+      fc.property(anySignals, fc.constantFrom(...channels), (fired, channel) => {
         const isWeaker = ({ strength }: FiredSignal) =>
           strength === 'weak' || strength === 'moderate'
         const ofChannel = (one: FiredSignal) =>
@@ -91,7 +91,7 @@ describe('score', () => {
     )
   })
 
-  it('makes no bot of any contradiction of identity, since user agent switchers make them all', () => {
+  it('is below bot with all identity contradictions, which user agent switchers cause', () => {
     const contradictions = judgedSignals.filter(
       ({ role, strength, channel, category }) =>
         role === 'risk' &&
@@ -100,13 +100,13 @@ describe('score', () => {
     expect(scored(contradictions, facts).verdict).not.toBe('bot')
   })
 
-  it('is never human while something has to be earned, whatever speaks for the session', () => {
+  it('is never human if required evidence is missing, regardless of trust signals', () => {
     const unearned = judgedSignals.filter(({ floor }) => floor !== null)
     const trust = judgedSignals.filter(({ role }) => role === 'trust')
     for (const one of unearned) expect(scored([one, ...trust], facts).verdict).not.toBe('human')
   })
 
-  it('keeps weak signals in the human band', () => {
+  it('stays human with all weak signals', () => {
     const weak = judgedSignals.filter(
       ({ strength, role, floor }) => strength === 'weak' && role === 'risk' && floor === null,
     )
@@ -115,25 +115,25 @@ describe('score', () => {
 
   it('is never human without a snapshot', () => {
     fc.assert(
-      fc.property(some, (fired) => {
+      fc.property(anySignals, (fired) => {
         expect(scored(fired, { ...facts, snapshot: null }).verdict).not.toBe('human')
       }),
       runs,
     )
   })
 
-  it('is of a verdict by its band', () => {
+  it('maps to a verdict by band', () => {
     const verdicts = [0, 39, 40, 69, 70, 100].map(verdictOf)
     expect(verdicts).toEqual(['human', 'human', 'inconclusive', 'inconclusive', 'bot', 'bot'])
   })
 
-  it('of manipulation has bands of its own', () => {
+  it('of manipulation has its own bands', () => {
     const verdicts = [0, 1, 33, 34, 66, 67, 100].map(manipulationVerdict)
     expect(verdicts).toEqual(['none', 'low', 'low', 'medium', 'medium', 'high', 'high'])
   })
 })
 
-/** What the signals add up to, without any limit. */
+/** Returns the sum of the signals, without any limit. */
 function sumOf(fired: FiredSignal[]): number {
   const of = (role: FiredSignal['role']) =>
     fired.filter((signal) => signal.role === role).map(({ points }) => points)
@@ -149,35 +149,35 @@ const keyOf = {
   proven: 'proven_identity',
   none: '',
 }
-// Why a score can be another than the sum, by the highlight that says it.
+// Highlights that explain why a score differs from the sum.
 const reasons = ['no_snapshot', 'unconfirmed', 'unearned', 'counted_together', 'proven_identity']
 
 describe('highlights', () => {
-  it('say why the score is not what the signals add up to, and only then', () => {
+  it('explain why the score differs from the sum of its signals', () => {
     fc.assert(
-      fc.property(some, fc.boolean(), (fired, hasSnapshot) => {
+      fc.property(anySignals, fc.boolean(), (fired, hasSnapshot) => {
         const seen = hasSnapshot ? facts : { ...facts, snapshot: null }
         const { risk, bound } = scored(fired, seen)
         const highlights = highlightsOf(evaluationOf(fired, seen))
-        const said = highlights.filter(({ key }) => reasons.includes(key))
+        const shown = highlights.filter(({ key }) => reasons.includes(key))
         const decides = fired.some(({ strength }) => strength === 'definitive')
         const isSum = Math.abs(risk - sumOf(fired)) <= 0.5001
-        if (!decides && !isSum) expect(said.length).toBeGreaterThan(0)
+        if (!decides && !isSum) expect(shown.length).toBeGreaterThan(0)
         if (bound?.kind === 'cap') expect(risk).toBe(69)
         if (bound?.kind === 'floor') expect(risk).toBe(bound.min)
         if (bound?.kind === 'proven') expect(risk).toBe(bound.score)
         if (bound?.kind === 'groups') expect(isSum).toBe(false)
-        const numbers = said.flatMap(({ summary }) => summary.match(/\d+/g) ?? []).map(Number)
+        const numbers = shown.flatMap(({ summary }) => summary.match(/\d+/g) ?? []).map(Number)
         if (bound && bound.kind !== 'groups') expect(numbers).toContain(risk)
-        expect(said.some(({ key }) => key === keyOf[bound?.kind ?? 'none'])).toBe(bound !== null)
+        expect(shown.some(({ key }) => key === keyOf[bound?.kind ?? 'none'])).toBe(bound !== null)
       }),
       runs,
     )
   })
 
-  it('show a part of the context, where any of it fired, and know each signal', () => {
+  it('include context if any fired, and cover every signal', () => {
     fc.assert(
-      fc.property(some, (fired) => {
+      fc.property(anySignals, (fired) => {
         const highlights = highlightsOf(evaluationOf(fired, { ...facts, visitorSessions: 0 }))
         const isContext = ({ role, slug }: FiredSignal) =>
           role === 'context' && slug !== 'returning_visitor_fingerprint'
@@ -188,12 +188,12 @@ describe('highlights', () => {
       }),
       runs,
     )
-    // Nobody needs to hear of each thing that is as it should be.
-    const spoken = judgedSignals.filter(
+    // Trust signals need no highlight.
+    const covered = judgedSignals.filter(
       ({ role, slug }) => role !== 'trust' && slug !== 'returning_visitor_fingerprint',
     )
-    for (const one of spoken) {
-      const related = spoken.filter(
+    for (const one of covered) {
+      const related = covered.filter(
         ({ channel, role }) => channel === one.channel && role === one.role,
       )
       expect([one.slug, highlightsOf(evaluationOf(related, facts)).length > 0]).toEqual([
@@ -203,9 +203,9 @@ describe('highlights', () => {
     }
   })
 
-  it('are at most five, risks first, each with a unique key', () => {
+  it('are at most five with unique keys, risks first', () => {
     fc.assert(
-      fc.property(some, fc.integer({ min: 0, max: 3 }), (fired, visitorSessions) => {
+      fc.property(anySignals, fc.integer({ min: 0, max: 3 }), (fired, visitorSessions) => {
         const highlights = highlightsOf(evaluationOf(fired, { ...facts, visitorSessions }))
         expect(highlights.length).toBeLessThanOrEqual(5)
         expect(new Set(highlights.map(({ key }) => key)).size).toBe(highlights.length)
@@ -223,7 +223,7 @@ const signalsFired = fc.record({
   hasSnapshot: fc.boolean(),
 })
 const points = fc.integer({ min: 0, max: 100 })
-/** Models that count in any way that a customer's may, and in some that it may not. */
+/** Generates models with any points, including some that are not valid for customers. */
 const models = fc
   .record({
     changed: fc.dictionary(
@@ -247,7 +247,7 @@ const totalsOf = (scored: ScoreInput) =>
   stepsToScore(standardModel, scored).steps.map(({ total }) => total)
 
 describe('the steps of a score', () => {
-  it('add up to the score that scoring computes, by any model', () => {
+  it('add up to the score, with any model', () => {
     fc.assert(
       fc.property(fc.oneof(fc.constant(standardModel), models), signalsFired, (model, scored) => {
         const { steps } = stepsToScore(model, scored)
@@ -259,7 +259,7 @@ describe('the steps of a score', () => {
     )
   })
 
-  it('reach without rounding what another implementation of the rule reaches', () => {
+  it('match another implementation before rounding', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.constant(standardModel), models),
@@ -275,7 +275,7 @@ describe('the steps of a score', () => {
     )
   })
 
-  it('name each signal that counts once, and apart from them those that changed nothing', () => {
+  it('name each signal once, either in a step or as without effect', () => {
     fc.assert(
       fc.property(models, signalsFired, (model, scored) => {
         const { steps, without_effect } = stepsToScore(model, scored)
@@ -291,7 +291,7 @@ describe('the steps of a score', () => {
     )
   })
 
-  it('are one where a signal decides alone', () => {
+  it('are a single step if one signal decides alone', () => {
     const signals = ['webdriver_detected', 'hosting_network', 'natural_typing']
     expect(stepsToScore(standardModel, { signals, hasSnapshot: true })).toEqual({
       steps: [
@@ -301,7 +301,7 @@ describe('the steps of a score', () => {
     })
   })
 
-  it('say where evidence was capped, and where it was missing', () => {
+  it('show floors, and a minimum of 0', () => {
     const unconfirmed = [
       'user_agent_overridden',
       'phone_with_desktop_graphics',

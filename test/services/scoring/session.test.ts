@@ -6,8 +6,8 @@ import { batch, handOff, idled, opened, startedAt, testSession, visitOf } from '
 import { decisionsAfter, slugs, stateAfter } from './support/sessions.ts'
 import { headlessChrome } from './support/snapshots.ts'
 
-/** The decisions that events lead to, in short. */
-const made = (...events: SessionEvent[]) =>
+/** Returns a summary of the decisions that the events trigger. */
+const summaryOf = (...events: SessionEvent[]) =>
   decisionsAfter(events).decisions.map(({ trigger: { decisionId: id, final }, evaluation }) => ({
     id,
     final,
@@ -23,56 +23,56 @@ const nothing = { observations: {} }
 const moved = { behavior: { mouse: { events: 30, moves: 30, clicks: 1 } } }
 const bomb = deflateRawSync(Buffer.alloc(5 * 1024 * 1024, 32))
 
-it('given only its opening, has no decision', () => {
-  expect(made(...start)).toEqual([])
+it('has no decision after only its opening', () => {
+  expect(summaryOf(...start)).toEqual([])
 })
 
-it('given a first batch without a snapshot, waits for one', () => {
-  expect(made(...start, batch(session, nothing), batch(session, { seq: 2 }))).toMatchObject([
+it('waits for a snapshot if the first batch has none', () => {
+  expect(summaryOf(...start, batch(session, nothing), batch(session, { seq: 2 }))).toMatchObject([
     { final: false, verdict: 'human' },
   ])
 })
 
-it('given later batches, decides again only when the verdict changes', () => {
+it('is decided again after later batches only if the verdict changes', () => {
   const later = [batch(session, { seq: 2, ...nothing }), batch(session, { seq: 3, ...bot })]
-  expect(made(...visit, ...later)).toMatchObject([{ verdict: 'human' }, { verdict: 'bot' }])
+  expect(summaryOf(...visit, ...later)).toMatchObject([{ verdict: 'human' }, { verdict: 'bot' }])
 })
 
-it('given a bot once, stays one when its next page hides the driver', () => {
+it('stays a bot if its next page hides the driver', () => {
   const hidden = [batch(session, { seq: 2 }), handOff(session, { seq: 3 })]
-  expect(made(...start, batch(session, bot), ...hidden)).toMatchObject([
+  expect(summaryOf(...start, batch(session, bot), ...hidden)).toMatchObject([
     { verdict: 'bot' },
     { verdict: 'bot' },
   ])
 })
 
-it('given a hand-off, is final: later batches decide nothing, another hand-off decides anew', () => {
+it('is final after a hand-off: later batches change nothing, another hand-off is decided again', () => {
   const [first, second] = [handOff(session), handOff(session, { seq: 4 })]
   const events = [...visit, first, batch(session, { seq: 3, ...bot }), second]
-  expect(made(...events)).toMatchObject([
+  expect(summaryOf(...events)).toMatchObject([
     { final: false, verdict: 'human' },
     { id: first.data.decision_id, final: true, verdict: 'human' },
     { id: second.data.decision_id, final: true, verdict: 'bot' },
   ])
-  const states = [...decisionsAfter(events).changed.values()]
+  const states = [...decisionsAfter(events).newStates.values()]
   expect(states).toMatchObject([{ final: true, decisions: 3 }])
 })
 
-it('given a hand-off with no snapshot, or of which the earlier events are forgotten, is inconclusive', () => {
+it('is inconclusive at a hand-off without a snapshot or without earlier events', () => {
   const inconclusive = [{ final: true, verdict: 'inconclusive' }]
-  expect(made(...start, handOff(session, { seq: 1 }))).toMatchObject(inconclusive)
-  expect(made(handOff(session))).toMatchObject(inconclusive)
+  expect(summaryOf(...start, handOff(session, { seq: 1 }))).toMatchObject(inconclusive)
+  expect(summaryOf(handOff(session))).toMatchObject(inconclusive)
 })
 
-it('given the same body twice, counts it once', () => {
+it('counts a repeated body once', () => {
   const events = [...visit, handOff(session), handOff(session), batch(session)]
-  expect(made(...events)).toHaveLength(2)
+  expect(summaryOf(...events)).toHaveLength(2)
   expect(stateAfter(events).batches).toBe(2)
 })
 
-it('given another body under a used number, keeps the first and tells of the conflict', () => {
+it('keeps the first body of a sequence number and reports the conflict', () => {
   const other = batch(session, { ...bot, at: startedAt + 300 })
-  const last = made(...visit, other, handOff(session)).at(-1)
+  const last = summaryOf(...visit, other, handOff(session)).at(-1)
   expect(last?.slugs).toContain('conflicting_replay')
   expect(last?.slugs).not.toContain('webdriver_detected')
 })
@@ -81,19 +81,19 @@ it.each([
   ['a deflate bomb', bomb],
   ['garbage', Buffer.from('not deflated')],
   ['an empty body', Buffer.alloc(0)],
-  ['JSON of another kind', deflateRawSync('[1,2,3]')],
-  ['JSON without an end to its nesting', deflateRawSync('['.repeat(500_000))],
-  ['JSON of very many members', deflateRawSync(`[${'0,'.repeat(200_000)}0]`)],
+  ['other JSON', deflateRawSync('[1,2,3]')],
+  ['endlessly nested JSON', deflateRawSync('['.repeat(500_000))],
+  ['JSON with very many members', deflateRawSync(`[${'0,'.repeat(200_000)}0]`)],
   ['a megabyte of empty blocks', Buffer.alloc(1024 * 1024, Buffer.from('000000ffff', 'hex'))],
-  ['half a JSON', deflateRawSync('{"version":1,')],
-])('given %s, goes on and tells of it', (_, payload) => {
-  const [decision, ...others] = made(...start, batch(session, { payload }), handOff(session))
+  ['truncated JSON', deflateRawSync('{"version":1,')],
+])('continues after %s and reports it', (_, payload) => {
+  const [decision, ...others] = summaryOf(...start, batch(session, { payload }), handOff(session))
   expect(decision).toMatchObject({ final: true, verdict: 'inconclusive' })
   expect(decision?.slugs).toContain('unreadable_observations')
   expect(others).toEqual([])
 })
 
-it('given input in several batches, adds it up', () => {
+it('adds up input from several batches', () => {
   const events = [1, 2].map((seq) => batch(session, { seq, observations: moved }))
   expect(stateAfter([...start, ...events]).behavior?.mouse).toMatchObject({
     moves: 60,
@@ -101,7 +101,7 @@ it('given input in several batches, adds it up', () => {
   })
 })
 
-it('is due 30 to 40 minutes after its last body, and when its day is over', () => {
+it('is due 30 to 40 minutes after its last body, or at 24 hours', () => {
   const minute = 60_000
   const opened = { created_at: startedAt, last_activity_at: startedAt, final_at: null }
   const dueAfter = (minutes: number, final_at: number | null = null) => {
@@ -121,18 +121,18 @@ it('is due 30 to 40 minutes after its last body, and when its day is over', () =
   }
 })
 
-it('given half an hour of silence, is final; a body in between keeps it open', () => {
+it('is final after half an hour of silence, unless a body keeps it open', () => {
   const late = startedAt + 40 * 60_000
-  expect(made(...visit, idled(session, { at: late })).map(({ final }) => final)).toEqual([
+  expect(summaryOf(...visit, idled(session, { at: late })).map(({ final }) => final)).toEqual([
     false,
     true,
   ])
   const alive = [...visit, batch(session, { seq: 2, at: late - 1000, ...nothing })]
-  expect(made(...alive, idled(session, { at: late }))).toHaveLength(1)
-  expect(made(...alive, idled(session, { at: late, reason: 'expired' }))).toHaveLength(2)
+  expect(summaryOf(...alive, idled(session, { at: late }))).toHaveLength(1)
+  expect(summaryOf(...alive, idled(session, { at: late, reason: 'expired' }))).toHaveLength(2)
 })
 
-it('given a hand-off, is not ended again', () => {
+it('is not ended again after a hand-off', () => {
   const end = idled(session, { at: startedAt + 3_600_000 })
-  expect(made(...visit, handOff(session), end)).toHaveLength(2)
+  expect(summaryOf(...visit, handOff(session), end)).toHaveLength(2)
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { noLearnedAnswers } from '../../../projections/answers/learned.ts'
-import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
+import type { NearRepeats } from '../../../projections/repeats/near-repeats.ts'
 import type {
   AgentStatus,
   AttestationStatus,
@@ -25,11 +25,11 @@ import { taught } from './support/taught.ts'
 type Parts = clients.Client['snapshot']
 type Part<K extends keyof Parts> = NonNullable<Parts[K]>
 
-/** A session of desktop Chrome, but for what is named. */
+/** Differences to a session of desktop Chrome. */
 interface Given {
   client?: clients.Client
   parts?: Parts
-  /** Default: that of an app where the client reports one. */
+  /** Default: `android` if the client is an app, else `web`. */
   platform?: Platform
   behavior?: Record<string, object>
   facts?: Partial<Facts>
@@ -62,7 +62,7 @@ function isFired(slug: string, given: Given): boolean {
   return signal.fires(factsOf(given))
 }
 
-/** All of these at once. */
+/** Merges the differences. */
 const both = (...all: Given[]): Given => {
   const merged = (name: 'parts' | 'behavior' | 'facts') =>
     Object.assign({}, ...all.map((one) => one[name]))
@@ -85,24 +85,24 @@ const named = (...globals: string[]) => automation({ globals })
 const foreign = (...names: string[]) => tamper({ foreign_primitives: names })
 const inner = (inner_width: number, inner_height: number) => ({ inner_width, inner_height })
 const outer = (outer_width: number, outer_height: number) => ({ outer_width, outer_height })
-const screen = (screen_width: number, screen_height: number, some: Part<'environment'> = {}) =>
-  environment({ screen_width, screen_height, ...some })
+const screen = (screen_width: number, screen_height: number, more: Part<'environment'> = {}) =>
+  environment({ screen_width, screen_height, ...more })
 
 const mouse = (mouse: object): Given => ({ behavior: { mouse } })
 const keyboard = (keyboard: object): Given => ({ behavior: { keyboard } })
-/** So many keys, and what is measured of them. */
-const keys = (count: number, some: object = {}) => keyboard({ events: count, keys: count, ...some })
-const touch = (some: object = {}): Given => ({ behavior: { touch: { ...naturalTouch, ...some } } })
+/** Keyboard input with this number of keys, and its measurements. */
+const keys = (count: number, more: object = {}) => keyboard({ events: count, keys: count, ...more })
+const touch = (more: object = {}): Given => ({ behavior: { touch: { ...naturalTouch, ...more } } })
 const scroll = (scroll: object): Given => ({ behavior: { scroll } })
 const form = (form: object): Given => ({ behavior: { form } })
 const naturalTouch = { events: 6, touches: 4, radius_std: 1.5, interval_std: 60 }
 
-const anonymity = (some: Partial<Network['anonymity']>, asn: string | null = null): Given => ({
+const anonymity = (more: Partial<Network['anonymity']>, asn: string | null = null): Given => ({
   facts: {
     network: {
       ...skipped,
       routing: { asn, organization: null },
-      anonymity: { ...skipped.anonymity, ...some },
+      anonymity: { ...skipped.anonymity, ...more },
     },
   },
 })
@@ -116,10 +116,10 @@ const inNewYork: Given = {
   },
 }
 
-function document(some: Partial<NonNullable<Facts['document']>>): Given {
+function document(more: Partial<NonNullable<Facts['document']>>): Given {
   const { document } = factsOf()
   if (!document) throw new Error('no document')
-  return { facts: { document: { ...document, ...some } } }
+  return { facts: { document: { ...document, ...more } } }
 }
 function speaking(ja4: string): Given {
   const { userAgent, platform, document } = factsOf()
@@ -135,8 +135,8 @@ function speaking(ja4: string): Given {
 const identity = (status: AgentStatus): Given => ({
   facts: { identity: { ...factsOf().identity, status } },
 })
-const answers = (some: Partial<AnswerFacts>): Given => ({
-  facts: { answers: { ...noAnswers, ...some } },
+const answers = (more: Partial<AnswerFacts>): Given => ({
+  facts: { answers: { ...noAnswers, ...more } },
 })
 const unlearned = answers({
   proof: 'keyed',
@@ -152,8 +152,8 @@ const attested = (status: AttestationStatus, reason: string | null = null): Give
 })
 
 const all = (count: number) => ({ five_minutes: count, hour: count, day: count })
-const repeats = (some: Partial<Repeats>): Given => ({ facts: { repeats: repeatsOf(1, some) } })
-/** Fires from this count on. */
+const repeats = (more: Partial<Repeats>): Given => ({ facts: { repeats: repeatsOf(1, more) } })
+/** Fires at this count or more. */
 const repeating = (counted: keyof Repeats, from: number) => ({
   given: [repeats({ [counted]: all(from) })],
   close: [repeats({ [counted]: all(from - 1) }), { facts: { repeats: null } }],
@@ -164,7 +164,7 @@ const nearby = (near: Partial<NearRepeats>, repeats: Partial<Repeats> = {}): Giv
 const returned = (visitorSessions: number): Given => ({ facts: { visitorSessions } })
 const rush = { address_visitors: all(20), address_sessions: all(22) }
 
-/** As an SDK before 0.2 answers. */
+/** Proofs of an SDK before 0.2. */
 const echo = { ...clients.answers, answer_mac: null }
 const anotherAgent = 'Mozilla/5.0 of another'
 const firefoxAgent =
@@ -176,7 +176,7 @@ const another = { available: true, user_agent: anotherAgent, platform: 'Win32' }
 const silentWorker = worker({ user_agent: null })
 const silentCard = webgl({ renderer: null })
 const silentAudio: Given = { parts: { audio: { hash: null } } }
-/** Reasons of the SDK for parts that are missing. */
+/** The SDK's reasons for missing parts. */
 const withheld = (reasons: Partial<Record<Withheld['group'], Withheld['reason']>>): Given => {
   const parts = withheldGroups.flatMap((group) => {
     const reason = reasons[group]
@@ -224,7 +224,7 @@ const debugged = automation({ cdp_runtime: true })
 const plugins = { plugins: ['PDF Viewer'] }
 const overridden = tamper({ navigator_own_properties: ['userAgent'] })
 
-/** Fires on each of these, and on none of those in `not`, which come close. Ordinary browsers have a test of their own. */
+/** The signal fires on each of these, and on none of those in `not`. Ordinary browsers have their own test. */
 const fires = (...given: Given[]) => ({
   given,
   close: [] as Given[],
@@ -374,7 +374,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     canvas({ noise_detected: true }),
   ).not(tamper({ timer_precision_reduced: true })),
   engine_mismatch: fires(
-    // Chrome on iOS has Apple's engine, too.
+    // Chrome on iOS uses Apple's engine.
     engine('SpiderMonkey'),
     on(iphoneSafari, says(chromeOnIos), engine('V8')),
   ).not(on(iphoneSafari, says(chromeOnIos)), engine(null)),
@@ -385,7 +385,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   worker_mismatch: fires(worker(another), on(iphoneSafari, worker(another))).not(
     worker({ ...another, available: null }),
     on(brave),
-    // An iPad that asks for the page of a desktop.
+    // An iPad that requests a desktop site.
     on(desktopSafari, navigator({ max_touch_points: 5 }), worker(another)),
   ),
   iframe_mismatch: fires({ parts: { iframe: another } }).not({
@@ -433,7 +433,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   ).not(
     on(iphoneWebView),
     on(ipad),
-    // An iPad that asks for a desktop page.
+    // An iPad that requests a desktop site.
     on(desktopSafari, navigator({ max_touch_points: 5 })),
     // Lockdown mode.
     on(iphoneSafari, webgl({ renderer: null, vendor: null })),
@@ -484,17 +484,15 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   engine_unproven: fires(proofs({ engine_answers: [] }), says(anotherAgent)).not(
     app({ os_name: 'iOS' }),
   ),
-  answers_to_come: fires(answers({ engine: 'to_come' })).not(
-    both(app({ os_name: 'iOS' }), answers({ engine: 'to_come' })),
+  answers_to_come: fires(answers({ engine: 'pending' })).not(
+    both(app({ os_name: 'iOS' }), answers({ engine: 'pending' })),
   ),
   engine_not_learned: fires(
     unlearned,
     both(unlearned, mouse({ ...naturalMouse, coalesced: 0 })),
     both(unlearned, repeats({ behavior_sessions: all(2) }), { behavior: naturalInput }),
   ).not(both(unlearned, { behavior: naturalInput }), both(app({ os_name: 'iOS' }), unlearned)),
-  canvas_contradicted: fires(
-    answers({ proof: 'keyed', engine: 'as_claimed', canvas: 'otherwise' }),
-  ),
+  canvas_contradicted: fires(answers({ proof: 'keyed', engine: 'as_claimed', canvas: 'differs' })),
   telemetry_incomplete: fires(
     { client: { snapshot: {} } },
     environment({ timezone: null }),
@@ -503,11 +501,11 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     silentCard,
     proofs({ canvas_challenge_hash: null }),
     both(silentWorker, tamper({ examined: null }), withheld({ worker: 'blocked' })),
-    // Chrome always has the interface for sound.
+    // Chrome always has the audio API.
     both(silentAudio, withheld({ audio: 'unsupported' })),
   ).not(
     both(silentCard, withheld({ webgl: 'unsupported' })),
-    // After a late part, the next ones are late, too.
+    // Parts after a late one are late as well.
     both(silentWorker, tamper({ examined: null }), withheld({ worker: 'late' })),
     app({ os_name: 'iOS' }),
   ),
@@ -517,7 +515,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     both(silentCard, withheld({ webgl: 'blocked' })),
     // A page's policy may block workers, on a machine without WebGL.
     both(silentWorker, silentCard, withheld({ worker: 'blocked', webgl: 'unsupported' })),
-    // Fonts are measured in a canvas, and what is late may come.
+    // Fonts are measured in a canvas, and late parts may still arrive.
     both(
       canvas({ hash: null }),
       { parts: { fonts: { detected_count: null } } },
@@ -574,7 +572,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   ).not(
     anonymity({ hosting: true, vpn: true }),
     anonymity({ hosting: true, relay: true }),
-    // Zscaler, a gateway of companies; Proton VPN; Apple's relay.
+    // Zscaler (corporate gateway), Proton VPN, Apple's relay.
     ...['22616', '209103', '36183'].map((asn) => anonymity({ hosting: true }, asn)),
   ),
   vpn_associated_ip: fires(anonymity({ vpn: true }), anonymity({ relay: true })),
@@ -641,7 +639,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   instant_key_presses: fires(keys(9, { hold_mean: 3 })).not(
     keys(9, { hold_mean: 60 }),
     keys(9),
-    // The keyboard on a phone's screen lets each key go at once.
+    // On-screen keyboards release each key immediately.
     on(androidChrome, keys(9, { hold_mean: 3 })),
   ),
   emulated_touch: fires(
@@ -650,16 +648,16 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     on(androidChrome, touch({ displaced: 4 })),
     on(iphoneSafari, touch({ instant: 3 })),
   ).not(
-    // A finger, a quick tap among many, and a stylus, whose contact has hardly a size.
+    // A finger, a quick tap among many, and a stylus with almost no contact area.
     on(androidChrome, touch()),
     on(androidChrome, touch({ touches: 9, instant: 2 })),
     on(androidChrome, touch({ plain: 1 })),
-    // The place of a touch on the screen of an iPhone is not known.
+    // iPhones don't report the screen position of touches.
     on(iphoneSafari, touch({ displaced: 4 })),
     touch({ instant: 3 }),
   ),
   mouse_on_phone: fires(on(androidChrome, mouse({ events: 3, moves: 1, presses: 1 }))).not(
-    // A stylus over the screen, and a finger, whose click comes without a press of a button.
+    // A stylus above the screen, and a finger, whose click has no button press.
     on(androidChrome, mouse({ events: 30, moves: 30 })),
     on(androidChrome, mouse({ events: 1, clicks: 1 }), touch()),
     mouse({ events: 3, moves: 1, presses: 1 }),
@@ -680,7 +678,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   movement_never_coalesced: fires(mouse({ events: 70, moves: 70, single: 70 })).not(
     mouse({ events: 70, moves: 70, single: 69, coalesced: 1 }),
     mouse({ events: 50, moves: 50, single: 50 }),
-    // A page without HTTPS, and an SDK of before, do not say.
+    // Pages without HTTPS and older SDKs don't report it.
     mouse({ events: 70, moves: 70 }),
     on(desktopSafari, mouse({ events: 70, moves: 70, single: 70 })),
   ),
@@ -688,7 +686,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     mouse({ events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1 }),
     mouse({ events: 2, moves: 1, clicks: 1, presses: 1 }),
   ).not(
-    // A pointer that rests on a target until it is clicked has moved there.
+    // A pointer that rests on its target before the click has moved there.
     mouse({ events: 30, moves: 29, clicks: 1, presses: 1, instant_presses: 1 }),
     mouse({ events: 4, moves: 1, clicks: 2, presses: 2 }),
   ),
@@ -706,7 +704,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   ),
   typing_without_overlap: fires(keys(40, { interval_mean: 100 })).not(
     keys(40, { interval_mean: 100, rollovers: 3 }),
-    // With two fingers nobody is that fast.
+    // Two-finger typists are slower.
     keys(40, { interval_mean: 240 }),
     on(androidChrome, keys(40, { interval_mean: 100 })),
   ),
@@ -720,7 +718,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     form({ events: 3, silent_changes: 2, unfocused_inputs: 1 }),
   ),
   submitted_without_input: fires(form(filledSilently)).not(
-    // A password manager fills two fields, and whoever sends a form does something.
+    // Password managers fill two fields, and people need some input to submit a form.
     form({ ...filledSilently, silent_changes: 2 }),
     form({ ...filledSilently, autofills: 3 }),
     both(form(filledSilently), mouse({ events: 0, activations: 1 })),
@@ -797,7 +795,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     ...[desktopChrome, x11Chrome, desktopFirefox].map((client) => on(client, mouse(naturalMouse))),
   ).not(
     mouse({ ...naturalMouse, straightness: 1 }),
-    // A program that waits for each event never has two of them put together.
+    // Programs that wait for each event have none coalesced.
     mouse({ ...naturalMouse, coalesced: 0 }),
     mouse({ ...naturalMouse, pressureless: 1 }),
     both(mouse(naturalMouse), shiftless),
@@ -813,7 +811,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     touch({ radius_std: 0 }),
     touch({ interval_std: 1 }),
     both(touch(), debugged),
-    // A program varies the contact as it likes.
+    // Programs can vary the contact area.
     on(androidChrome, touch({ displaced: 4 })),
     on(androidChrome, touch(), letters),
     on(androidChrome, touch(), worker({ platform: 'Linux x86_64' })),
@@ -823,12 +821,12 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     repeats({ behavior_sessions: all(2) }),
     repeats({ snapshot_sessions: all(2) }),
   ),
-  kept_id_of_another_device: fires({ facts: { isCopied: true } }).not({
-    facts: { isCopied: false },
+  kept_id_of_another_device: fires({ facts: { hasCopiedId: true } }).not({
+    facts: { hasCopiedId: false },
   }),
   nearly_replayed_behavior: fires(nearby({ sessions: 2 })).not(
     nearby({ sessions: 1 }),
-    // Equal to the last digit.
+    // Exactly equal.
     nearby({ sessions: 2 }, { behavior_sessions: all(2) }),
     { facts: { repeats: repeatsOf(1), near: null } },
   ),
@@ -840,7 +838,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     nearby({ sessions: 3, at_address: 3 }, { address_visitors: all(10) }),
     nearby({ pace_visitors: 8 }, { address_visitors: all(24) }),
   ).not(
-    // Nobody's hands repeat: an office.
+    // An office: no input repeats.
     nearby({}, { address_visitors: all(100), snapshot_sessions: all(100) }),
     nearby({ at_address: 3 }, { address_visitors: all(9) }),
     both(nearby({ at_address: 3 }, { address_visitors: all(10) }), returned(2)),
@@ -867,7 +865,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
 }
 
 describe('signals', () => {
-  it('have an example each', () => {
+  it('all have an example', () => {
     expect(Object.keys(examples).sort()).toEqual(signalCatalogue.map(({ slug }) => slug).sort())
   })
 
@@ -887,13 +885,13 @@ describe('signals', () => {
     ['an iPhone', iphoneSafari],
     ['Chrome on Android', androidChrome],
     ['an Android web view', androidWebView],
-  ])('of risk and context are silent on %s', (_, client) => {
+  ])('of risk and context do not fire for %s', (_, client) => {
     const facts = factsOf({ client })
     const fired = judgedSignals.filter(({ role, fires }) => role !== 'trust' && fires(facts))
     expect(slugs({ fired })).toEqual([])
   })
 
-  it('are silent where nothing was reported', () => {
+  it('mostly do not fire if nothing was reported', () => {
     const facts = factsOf({ client: { snapshot: {} } })
     const fired = signalCatalogue.filter((signal) => signal.fires(facts)).map(({ slug }) => slug)
     expect(fired).toEqual(['proofs_missing', 'engine_unproven', 'telemetry_incomplete'])

@@ -18,11 +18,11 @@ const recorded = proofsOf(agentOf(desktopChrome))
 
 interface Given {
   proofs: Partial<typeof recorded>
-  /** What the server knows. */
+  /** The server's key. */
   key?: SimulationKey
 }
 
-/** What a server that would learn of it decides about a script that plays a Chrome. */
+/** Returns the decision of a learning server about a script that imitates Chrome. */
 function decide({ proofs, key }: Given): SessionScored {
   const client = withParts(desktopChrome, { proofs: { ...recorded, ...proofs } })
   const state = stateOf(testSession('script', { client }), naturalInput)
@@ -34,24 +34,24 @@ function decide({ proofs, key }: Given): SessionScored {
 const sources = ({ evidence }: SessionScored) =>
   evidence?.sources.filter((name) => name.endsWith('_answers'))
 
-it('given the key of its server, when it proves itself, then it is human and named as simulated', () => {
+it('a script with the key of the server is human and marked as simulated', () => {
   const decision = decide({ proofs: simulatedAnswers(asked, serversKey), key: serversKey })
   expect(decision.verdict).toBe('human')
   expect(sources(decision)).toEqual(['simulated_answers'])
 })
 
-it('given the key and what was recorded, when it sends both, then nothing of it is recorded or taught', () => {
+it('nothing is learned from a script that sends a proof and recorded answers', () => {
   const engine = [...recorded.engine_answers, simulationProof(serversKey, ofDocument)]
   const canvas = recorded.canvas_challenge_hash
   const proofs = { engine_answers: engine, answer_mac: answerMac(asked, { canvas, engine }) }
   const decision = decide({ proofs, key: serversKey })
   expect(sources(decision)).toEqual(['simulated_answers'])
   expect(decision.given_answers).toBeNull()
-  // As a browser that gives the same answers does.
+  // A browser with the same answers does teach them.
   expect(decide({ proofs }).given_answers?.is_consistent).toBe(true)
 })
 
-const another = (some: Partial<typeof asked>) => simulatedAnswers({ ...asked, ...some }, serversKey)
+const proofOf = (more: Partial<typeof asked>) => simulatedAnswers({ ...asked, ...more }, serversKey)
 const asAnswers = questionsOf(answers.challenge).map(({ id }) => ({
   ...simulationProof(serversKey, ofDocument),
   id,
@@ -61,17 +61,17 @@ it.each<[given: string, proofs: Given['proofs']]>([
   ['no key', simulatedAnswers(asked, undefined)],
   ['another key', simulatedAnswers(asked, Buffer.alloc(32, 8))],
   ['an empty key', simulatedAnswers(asked, Buffer.alloc(0))],
-  ['the proof of another document', another({ challenge: 'another' })],
-  ['the proof of another session', another({ sessionId: testSession('another').id })],
+  ['the proof of another document', proofOf({ challenge: 'another' })],
+  ['the proof of another session', proofOf({ sessionId: testSession('another').id })],
   ['a proof as the answer to a question', { engine_answers: asAnswers }],
-])('given %s, when it proves itself, then it is not human', (_, proofs) => {
+])('a script with %s is not human', (_, proofs) => {
   const decision = decide({ proofs, key: serversKey })
   expect(decision.verdict).not.toBe('human')
   expect(sources(decision)).not.toContain('simulated_answers')
 })
 
-it('given a server that has no key, when it proves itself, then it is not human', () => {
-  const decision = decide({ proofs: another({}) })
+it('a script is not human if the server has no key', () => {
+  const decision = decide({ proofs: proofOf({}) })
   expect(decision.verdict).not.toBe('human')
   expect(sources(decision)).not.toContain('simulated_answers')
 })

@@ -13,7 +13,7 @@ describe('a stall', () => {
     expect(stall({ end: 200_000, waiting: 50, read: 91, now: 65_000 })).toBe(0)
   })
 
-  test('is none while something is read, nothing waits or nothing comes', () => {
+  test('is 0 while records are read, none wait or none arrive', () => {
     const stalls = [createStallDetector(), createStallDetector(), createStallDetector()]
     for (let now = 0; now <= 2 * minute; now += 5000) {
       expect(stalls[0]?.({ end: 100 + now, waiting: 100, read: now, now })).toBe(0)
@@ -22,14 +22,14 @@ describe('a stall', () => {
     }
   })
 
-  test('goes on when clients give up', () => {
+  test('continues when no more records arrive', () => {
     const stall = createStallDetector()
     stall({ end: 100, waiting: 0, read: 100, now: 0 })
     for (let now = 5000; now <= 2 * minute; now += 5000)
       expect(stall({ end: 120, waiting: 20, read: 100, now })).toBe(now)
   })
 
-  test('begins anew after an outage in which nobody could read', () => {
+  test('starts over after an outage', () => {
     const stall = createStallDetector()
     stall({ end: 100, waiting: 10, read: 90, now: 0 })
     expect(stall({ end: 110, waiting: 20, read: 90, now: 5000 })).toBe(5000)
@@ -41,7 +41,7 @@ describe('a stall', () => {
 let watch: ReturnType<typeof watchStall> | undefined
 afterEach(() => watch?.stop())
 
-describe('watching scoring', () => {
+describe('watchStall', () => {
   function start() {
     const at = (offset: number) => async (topic: string) => [{ topic, partition: 0, offset }]
     const log = { firstPositions: at(0), endPositions: at(0) }
@@ -78,7 +78,7 @@ describe('watching scoring', () => {
     }
   }
 
-  test('gives the reason after a minute, once in the log, until scoring reads again', async () => {
+  test('returns the reason after a minute and logs it once, until scoring reads again', async () => {
     const { reason, seconds, lines, read, pass } = start()
     await pass(0, 10)
     await pass(40_000, 11)
@@ -103,7 +103,7 @@ describe('watching scoring', () => {
     expect(lines.at(-1)).toMatchObject({ level: 30, msg: 'scoring resumed' })
   })
 
-  test('does not take expiring records for reading', async () => {
+  test('does not count expired records as read', async () => {
     const { reason, expire, pass } = start()
     await pass(0, 10)
     for (let first = 1; first <= 3; first++) {
@@ -115,7 +115,7 @@ describe('watching scoring', () => {
     )
   })
 
-  test('is quiet where all of the backlog has expired', async () => {
+  test('reports nothing if the whole backlog has expired', async () => {
     const { reason, expire, pass } = start()
     expire(10)
     await pass(80_000, 10)

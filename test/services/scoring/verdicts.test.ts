@@ -5,7 +5,7 @@ import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import { evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
-/** Input as a person produces it. */
+/** Human input. */
 const person = {
   mouse: { events: 120, moves: 110, clicks: 4, straightness: 1.12, speed_std: 0.6 },
   keyboard: {
@@ -17,7 +17,7 @@ const person = {
     corrections: 1,
   },
 }
-/** Pointer moved by xdotool: trusted, straight, each click on a centre. */
+/** Input by xdotool: trusted, straight, all clicks on exact centers. */
 const xdotool = {
   mouse: {
     events: 64,
@@ -34,7 +34,7 @@ it.each([
   ['desktop Safari', clients.desktopSafari],
   ['desktop Firefox', clients.desktopFirefox],
   ['a Chromebook', clients.chromebook],
-  ['Firefox with resistance to fingerprinting', clients.resistingFirefox],
+  ['Firefox with fingerprinting resistance', clients.resistingFirefox],
   ['Brave', clients.brave],
   ['Safari on an iPhone', clients.iphoneSafari],
   ['Chrome on Android', clients.androidChrome],
@@ -65,7 +65,7 @@ it.each([
   ['Chrome on Android', clients.androidChrome],
   ['Firefox', clients.desktopFirefox],
 ])(
-  'a user agent switcher on a computer that claims %s is inconclusive, and the reason says what it does',
+  'a user agent switcher that claims %s is inconclusive, with a highlight that names the real browser',
   (_, claimed) => {
     const evaluation = evaluateClient(switched(claimed))
     expect([evaluation.score.verdict, slugs(evaluation)]).toEqual([
@@ -78,7 +78,7 @@ it.each([
   },
 )
 
-it('Firefox as it is installed is not called hardened for privacy', () => {
+it('Firefox with default settings has no privacy highlight', () => {
   const evaluation = evaluateClient(clients.desktopFirefox)
   const { fired, facts } = evaluation
   expect(slugs(evaluation)).not.toContain('privacy_hardening_indicators')
@@ -92,7 +92,7 @@ const labelsOf = (client: clients.Client) => {
 }
 const valuesOf = (client: clients.Client) => labelsOf(client).map(({ value }) => value)
 
-it('headless Chrome driven over the protocol is a bot, attributed to it', () => {
+it('headless Chrome is a bot, and attributed', () => {
   const evaluation = evaluateClient(clients.headlessChrome)
   expect(evaluation.score).toMatchObject({ verdict: 'bot', risk: 100 })
   expect(slugs(evaluation)).toEqual(
@@ -103,7 +103,7 @@ it('headless Chrome driven over the protocol is a bot, attributed to it', () => 
   expect(valuesOf(clients.headlessChrome)).toContain('headless_chrome')
 })
 
-it('names Playwright only where its own globals are seen', () => {
+it('attributes Playwright only by its own globals', () => {
   const automation = { globals: ['__pwInitScripts'] }
   expect(valuesOf(clients.withParts(clients.headlessChrome, { automation }))).toContain(
     'playwright',
@@ -111,7 +111,7 @@ it('names Playwright only where its own globals are seen', () => {
   expect(valuesOf(clients.headlessChrome)).not.toContain('playwright')
 })
 
-it('a stealth plugin is a bot by the marks of its patches', () => {
+it('a stealth plugin is a bot because of its patches', () => {
   expect(evaluateClient(clients.stealthPuppeteer).score.verdict).toBe('bot')
   expect(valuesOf(clients.stealthPuppeteer)).toEqual(
     expect.arrayContaining(['stealth', 'puppeteer_extra_stealth']),
@@ -119,7 +119,7 @@ it('a stealth plugin is a bot by the marks of its patches', () => {
 })
 
 it.each([
-  ['silent', undefined],
+  ['without input', undefined],
   ['moved by xdotool', xdotool],
   ['used by a person', person],
 ])('a windowed Chromium in a bare container, %s, is not a bot', (_, behavior) => {
@@ -135,7 +135,7 @@ it('software rendering, UTC and a bare machine together stay human', () => {
   expect(evaluation.score.verdict).toBe('human')
 })
 
-it('the worst behaviour alone makes no bot', () => {
+it('the worst input alone is not a bot', () => {
   const behavior = {
     mouse: { ...xdotool.mouse, untrusted: 64, clicks_without_move: 3, screen_equals_client: 60 },
     keyboard: { events: 60, untrusted: 60, keys: 30, interval_mean: 2, interval_std: 0 },
@@ -144,7 +144,7 @@ it('the worst behaviour alone makes no bot', () => {
   expect(evaluateClient(clients.desktopChrome, { behavior }).score.verdict).not.toBe('bot')
 })
 
-it('remote debugging is doubtful until a person has acted, and when input came through it', () => {
+it('remote debugging is inconclusive before natural input, or if input came through it', () => {
   const debugged = clients.withParts(clients.desktopChrome, { automation: { cdp_runtime: true } })
   const verdictOf = (behavior: object) => evaluateClient(debugged, { behavior }).score.verdict
   expect(verdictOf({})).toBe('inconclusive')
@@ -153,7 +153,7 @@ it('remote debugging is doubtful until a person has acted, and when input came t
   expect(verdictOf({ mouse: { events: 8, moves: 4, ...clicks } })).toBe('inconclusive')
 })
 
-it('a snapshot that says next to nothing is inconclusive, not human and not a bot', () => {
+it('an empty snapshot is inconclusive', () => {
   expect(evaluateClient({ snapshot: {} }).score.verdict).toBe('inconclusive')
 })
 
@@ -177,14 +177,14 @@ it.each([
   ['a rooted phone', ['jailbreak_or_root'], 'inconclusive'],
   ['no flag', [], 'inconclusive'],
   ['no observation at all', null, 'inconclusive'],
-])('of an app: %s', (_, raised, verdict) => {
+])('judges the checks of an app: %s', (_, raised, verdict) => {
   const checks = raised && Object.fromEntries(flags.map((name) => [name, raised.includes(name)]))
   const app = { device_model: 'Pixel 8', bundle_id: 'com.example.shop', install_id: 'i-1' }
   const client = { snapshot: { native: { ...app, ...checks } } }
   expect(evaluateClient(client).score.verdict).toBe(verdict)
 })
 
-it('explains a bot with at most five highlights, the automation first', () => {
+it('explains a bot with at most five highlights, automation first', () => {
   const evaluation = evaluateClient(clients.headlessChrome, { behavior: xdotool })
   const highlights = highlightsOf(evaluation)
   expect(highlights.length).toBeLessThanOrEqual(5)

@@ -17,7 +17,7 @@ let now = startedAt
 const world = await openScoringDatabase(sessionsProjection)
 await world.score({ clock: () => now })
 
-/** A machine that no other test has. */
+/** Returns a machine that no other test uses. */
 function machine(name: string, parts: Parameters<typeof withParts>[1] = {}): Client {
   const own = { webgl: { renderer: `card ${name}` }, canvas: { hash: `canvas ${name}` } }
   return withParts(
@@ -27,14 +27,14 @@ function machine(name: string, parts: Parameters<typeof withParts>[1] = {}): Cli
 }
 
 interface Visit extends Partial<TestSession> {
-  /** Milliseconds since the visit before. */
+  /** Milliseconds since the previous visit. */
   after?: number
 }
 
-/** The session's id, once its decision and its visitor can be read. */
-async function visit(name: string, { after = 48 * hour, ...some }: Visit = {}): Promise<string> {
+/** Returns the session's id once its decision and visitor can be read. */
+async function visit(name: string, { after = 48 * hour, ...extra }: Visit = {}): Promise<string> {
   now += after
-  const session = testSession(name, { openedAt: now - 1000, ...some })
+  const session = testSession(name, { openedAt: now - 1000, ...extra })
   await world.append(...opened(session), batch(session, { at: now }))
   await eventually(async () => expect(await visitorOf(session.id)).toMatch(/^vid_/))
   return session.id
@@ -48,7 +48,7 @@ async function visitorOf(sessionId: string): Promise<string | undefined> {
   return rows[0]?.visitor_id
 }
 
-/** Counts anew each time. Scoring commits the link behind the decision. */
+/** Retries with fresh counts, because scoring commits the link after it appends the decision. */
 function explain(sessionId: string): Promise<LinkExplanation> {
   return eventually(async () => {
     const explanation = await createLinkExplainer(world.pool)(sessionId)
@@ -59,7 +59,7 @@ function explain(sessionId: string): Promise<LinkExplanation> {
 
 const names = (components: { name: string }[] | undefined) => components?.map(({ name }) => name)
 
-it('nobody before looked like it, whatever comes later', async () => {
+it('explains a new visitor without candidates, regardless of later ones', async () => {
   const first = await visit('alone-1', { client: machine('alone') })
   const expected = { session_id: first, decided_by: 'nobody_before', chosen: null, next: null }
   expect(await explain(first)).toMatchObject({ ...expected, bits_needed: 0 })
@@ -67,7 +67,7 @@ it('nobody before looked like it, whatever comes later', async () => {
   expect(await explain(first)).toMatchObject(expected)
 })
 
-it('it looks as before, but for its time zone', async () => {
+it('explains a fingerprint match with a changed time zone', async () => {
   const first = await visit('look-1', { client: machine('look') })
   const moved = machine('look', { environment: { timezone: 'Asia/Tokyo' } })
   const { decided_by, chosen, next, of_visitors } = await explain(
@@ -82,7 +82,7 @@ it('it looks as before, but for its time zone', async () => {
   expect(of_visitors).toBeGreaterThan(0)
 })
 
-it('the one before was there within the hour', async () => {
+it('explains doubt because the candidate was seen within the hour', async () => {
   const client = machine('away')
   const first = await visit('away-1', { client })
   const there = await visit('away-2', { client, ip: '198.51.100.2', after: minute })
@@ -94,7 +94,7 @@ it('the one before was there within the hour', async () => {
   })
 })
 
-it('two had its look within a day, and it says how common that is', async () => {
+it('explains doubt because two candidates have the fingerprint, with component counts', async () => {
   const client = machine('twin')
   const twins = [
     await visit('twin-1', { client }),
@@ -111,7 +111,7 @@ it('two had its look within a day, and it says how common that is', async () => 
   expect(next?.components?.agreed).toContainEqual({ name: 'canvas', visitors_with_it: 3 })
 })
 
-it('a correction gave it its visitor, and took it from the likelier one', async () => {
+it('explains a correction that overrode the likelier candidate', async () => {
   const client = machine('split')
   const first = await visit('split-1', { client })
   const other = await visit('split-2', { client })
@@ -119,7 +119,7 @@ it('a correction gave it its visitor, and took it from the likelier one', async 
   const mine = await visitorOf(first)
   await visit('split-3', { client, continuityIds: ['continuity-split-1'] })
   await eventually(async () => expect(await visitorOf(other)).not.toBe(mine))
-  // The event shows a moment before scoring's own tables, which are committed after it is on the log.
+  // Scoring commits its tables shortly after the event is on the log.
   await eventually(async () =>
     expect(await explain(other)).toMatchObject({
       decided_by: 'correction',
@@ -129,7 +129,7 @@ it('a correction gave it its visitor, and took it from the likelier one', async 
   )
 })
 
-it('the install id of an app, and one that was copied to another model', async () => {
+it('explains a match by install id, and one that was copied to another model', async () => {
   const app = (model: string) => withParts(androidApp, { native: { device_model: model } })
   const native = { platform: 'android' as const }
   const first = await visit('app-1', { ...native, client: app('Pixel 8') })
@@ -148,7 +148,7 @@ it('the install id of an app, and one that was copied to another model', async (
   })
 })
 
-it('of a session that is not known, nothing', async () => {
+it('returns null for an unknown session', async () => {
   const explainLink = createLinkExplainer(world.pool)
   expect(await explainLink(testSession('nobody').id)).toBeNull()
 })

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
-import { runTogether } from '../../../infra/postgres/arrays.ts'
+import { runAsOneStatement } from '../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { openVisitorIndex, type UnlinkedSession } from '../../../services/scoring/visitors/index.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
+import {
+  openVisitorIndex,
+  type UnlinkedSession,
+} from '../../../services/scoring/visitors/visitor-index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
@@ -31,7 +34,7 @@ const matchOf = (id: string): Match => ({
   confidence: 50,
 })
 
-/** One transaction that resolves a session to each visitor, in the order given, under keys of its own. */
+/** Links a session to each visitor, in this order and with different keys, in one transaction. */
 function seen(visitors: string[], by: string): Promise<void> {
   const entries = visitors.map((id) => ({ id, unresolved: session(`${by} ${id}`) }))
   return transaction(database.pool, async (tx) => {
@@ -41,11 +44,11 @@ function seen(visitors: string[], by: string): Promise<void> {
     )
     for (const { id, unresolved } of entries)
       index.add({ ...unresolved, match: matchOf(id), at: 1, isNewStorage: true })
-    await runTogether(tx, index.save())
+    await runAsOneStatement(tx, index.pendingWrites())
   })
 }
 
-/** Resolves when so many transactions of this database wait for a lock. */
+/** Resolves when this many transactions wait for a lock. */
 const waiting = (count: number) =>
   eventually(async () => {
     const { rows } = await database.pool.query(
@@ -55,10 +58,10 @@ const waiting = (count: number) =>
     expect(rows).toEqual([{ count }])
   })
 
-it('partitions that see the same visitors in other orders, by other keys, do not deadlock', async () => {
+it('concurrent partitions with the same visitors in different orders do not deadlock', async () => {
   await seen(['vid_1', 'vid_2', 'vid_3'], 'first')
   const { partitions } = await transaction(database.pool, async (tx) => {
-    // Holds up the first in the middle of its rows.
+    // Blocks the first transaction in the middle of its rows.
     await tx.query("select 1 from scoring.visitors where visitor_id = 'vid_2' for update")
     const one = seen(['vid_1', 'vid_2', 'vid_3'], 'one')
     await waiting(1)
@@ -73,7 +76,7 @@ it('partitions that see the same visitors in other orders, by other keys, do not
   expect(rows.map(({ sessions }) => sessions)).toEqual([3, 2, 3])
 })
 
-it('of very many visitors under one key the same few are found every time, in one order', async () => {
+it('finds the same ten of many visitors with one key, in the same order', async () => {
   for (let i = 19; i >= 0; i--) {
     await transaction(database.pool, async (tx) => {
       const one = session('common')
@@ -84,7 +87,7 @@ it('of very many visitors under one key the same few are found every time, in on
         at: 1,
         isNewStorage: true,
       })
-      await runTogether(tx, index.save())
+      await runAsOneStatement(tx, index.pendingWrites())
     })
   }
   const found = await transaction(database.pool, async (tx) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { derivedId } from '../../../infra/ids.ts'
-import { commonnessOf } from '../../../services/scoring/visitors/commonness.ts'
-import type { LinkFacts } from '../../../services/scoring/visitors/earlier.ts'
+import { countComponents } from '../../../services/scoring/visitors/component-counts.ts'
+import type { LinkFacts } from '../../../services/scoring/visitors/earlier-visitors.ts'
 import { explainLink } from '../../../services/scoring/visitors/explain.ts'
 import type { MatchKind } from '../../../services/scoring/visitors/keys.ts'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
@@ -22,8 +22,8 @@ const session_id = testSession('explained').id
 const began = derivedId('vid', session_id)
 const restyled = changedMac({ fonts: { enumeration_hash: 'o' } })
 
-/** Of a session that finds the visitors by the machine. */
-function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: Profile[] = []) {
+/** Explains a session whose machine key finds the known visitors. */
+function explain(extra: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: Profile[] = []) {
   const matchKeys: MatchKind[] = ['machine', 'drawing', 'fonts']
   const keys = {
     presented: [],
@@ -44,15 +44,15 @@ function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: 
   } as const
   const byKey = (key: string) => (key === 'machine' ? known : [])
   const byId = (id: string) => known.find((one) => one.id === id)
-  const commonness = commonnessOf(counted)
-  return explainLink({ ...link, ...some }, { earlier: { byKey, byId }, commonness })
+  const componentCounts = countComponents(counted)
+  return explainLink({ ...link, ...extra }, { earlier: { byKey, byId }, componentCounts })
 }
 
 const a = knownVisitor('vid_a')
 const far = knownVisitor('vid_b', { profile: elsewhere })
 const long = { first_seen_at: now - 99 * hour }
 
-describe('what decided', () => {
+describe('decided_by', () => {
   it.each([
     ['continuity', 'kept_id'],
     ['native_persistent', 'install_id'],
@@ -60,7 +60,7 @@ describe('what decided', () => {
     ['fingerprint_evolution', 'look'],
     ['existing', 'correction'],
     ['new', 'correction'],
-  ] as const)('of a visitor of before by %s: %s', (method, decided_by) => {
+  ] as const)('of an existing visitor with method %s is %s', (method, decided_by) => {
     const { chosen, ...explanation } = explain({ visitor_id: 'vid_a', method }, [a])
     expect(explanation).toMatchObject({ session_id, decided_by, next: null })
     expect(chosen).toMatchObject({ visitor_id: 'vid_a', same_network: true })
@@ -70,33 +70,33 @@ describe('what decided', () => {
     ['new', [], 'nobody_before'],
     ['native_new', [], 'nobody_before'],
     ['new', [far], 'doubt'],
-  ] as const)('of one that began by %s with candidates %j: %s', (method, known, decided_by) => {
+  ] as const)('of a new visitor by %s with candidates %j is %s', (method, known, decided_by) => {
     expect(explain({ method }, [...known])).toMatchObject({ decided_by, chosen: null })
   })
 })
 
-describe('the next candidate lost', () => {
+describe('lost_because', () => {
   const by = (method: LinkFacts['method'], known: KnownVisitor[], visitor_id = 'vid_a') =>
     explain({ method, visitor_id }, known).next?.lost_because
 
-  it('to an id, whatever its bits', () => {
+  it('is kept_id_decides if a stored id matched', () => {
     expect(by('continuity', [a, far])).toBe('kept_id_decides')
     expect(by('native_persistent', [{ ...a, profile: elsewhere }, knownVisitor('vid_b')])).toBe(
       'kept_id_decides',
     )
   })
 
-  it('to one with more bits', () => {
+  it('is less_likely if the chosen visitor has more bits', () => {
     expect(by('fingerprint', [a, far])).toBe('less_likely')
   })
 
-  it('as two had that look, of which the session is neither', () => {
+  it('is look_of_several if two visitors have the fingerprint', () => {
     expect(by('new', [far, knownVisitor('vid_c', { ...long, profile: elsewhere })], began)).toBe(
       'look_of_several',
     )
   })
 
-  it('as it was there within the hour, here or elsewhere', () => {
+  it('is present_elsewhere if the candidate was seen within the hour, in any network', () => {
     const there = knownVisitor('vid_b', { profile: elsewhere, last_seen_at: now - 60_000 })
     expect(by('new', [there], began)).toBe('present_elsewhere')
     expect(by('new', [knownVisitor('vid_b', { last_seen_at: now - 60_000 })], began)).toBe(
@@ -104,7 +104,7 @@ describe('the next candidate lost', () => {
     )
   })
 
-  it('as it began only a day before', () => {
+  it('is known_too_briefly if the candidate was first seen within a day', () => {
     const young = knownVisitor('vid_b', {
       first_seen_at: now - 20 * hour,
       last_seen_at: now - 2 * hour,
@@ -112,26 +112,26 @@ describe('the next candidate lost', () => {
     expect(by('new', [young], began)).toBe('known_too_briefly')
   })
 
-  it('as too little speaks for it', () => {
+  it('is too_little_evidence if the bits do not suffice', () => {
     const other = { ...restyled, network: '198.51.100' }
     const changed = other.components.map((hash, i) => (i > 4 && i < 10 ? `${hash}x` : hash))
     const unlike = knownVisitor('vid_b', { profile: { ...other, components: changed } })
     expect(by('new', [unlike], began)).toBe('too_little_evidence')
   })
 
-  it('to a correction', () => {
+  it('is corrected after a correction', () => {
     expect(by('existing', [a, far])).toBe('corrected')
     expect(by('new', [far], 'vid_gone')).toBe('corrected')
   })
 
-  it('as it was not known then, where the same code would choose it now', () => {
+  it("is known_since if today's data would choose the candidate", () => {
     expect(by('new', [a], began)).toBe('known_since')
     expect(by('fingerprint', [far, knownVisitor('vid_c')], 'vid_b')).toBe('known_since')
   })
 })
 
-describe('what is compared', () => {
-  it('every component is in one of the lists, with how many look so', () => {
+describe('components and bits', () => {
+  it('list every component once, with its count', () => {
     const known = [knownVisitor('vid_a', { profile: restyled })]
     const { chosen, of_visitors } = explain({ visitor_id: 'vid_a', method: 'fingerprint' }, known, [
       mac,
@@ -146,7 +146,7 @@ describe('what is compared', () => {
     expect(of_visitors).toBe(2)
   })
 
-  it('nothing, where the session or the visitor told nothing of its machine', () => {
+  it('are null if the session or the visitor has no profile', () => {
     const nothing = { visitor_id: 'vid_a', bits: null, same_network: null, components: null }
     const kept = { visitor_id: 'vid_a', method: 'continuity' } as const
     const silent = explain({ ...kept, profile: null }, [a])
@@ -155,7 +155,7 @@ describe('what is compared', () => {
     expect(explain(kept).chosen).toEqual(nothing)
   })
 
-  it('bits that are no number are null: another browser, and a look that is hidden', () => {
+  it('are null if the evidence is infinite: another browser, or a hidden fingerprint', () => {
     const firefox = { ...profileFor(desktopFirefox), network: mac.network }
     const kept = { visitor_id: 'vid_a', method: 'continuity' } as const
     const { chosen } = explain(kept, [{ ...a, profile: firefox }])

@@ -26,29 +26,29 @@ const visitor = (storage_key: string | null): KnownVisitor => ({
 const chain = [session('a', 1), session('a', 2), session('b', 3), session('c', 4), session('c', 5)]
 
 it.each([
-  ['the first, the rest is somebody else', ['a'], ['b3', 'c4', 'c5']],
-  ['the one in the middle, what came later is', ['b'], ['c4', 'c5']],
-  ['the newest, nobody is', ['c'], []],
-  ['the first and the newest, only what neither shows is not: nobody', ['a', 'c'], []],
-  ['what no session had, nobody is', ['x'], []],
-])('given three lineages, when a client shows %s', (_, presented, moved) => {
+  ['the first, moves the others', ['a'], ['b3', 'c4', 'c5']],
+  ['the second, moves the third', ['b'], ['c4', 'c5']],
+  ['the newest, moves nothing', ['c'], []],
+  ['the first and the newest, moves nothing', ['a', 'c'], []],
+  ['an unknown one, moves nothing', ['x'], []],
+])('with three storages, a client that presents %s', (_, presented, moved) => {
   expect(sessionsToSplit(visitor('c'), presented, chain)).toEqual(moved)
 })
 
-it('links are looked at only where there may be two', () => {
+it('reads sessions only if the visitor might be split', () => {
   expect(needsSplitCheck(visitor('c'), ['c'])).toBe(false)
   expect(needsSplitCheck(visitor('c'), ['a'])).toBe(true)
   expect(needsSplitCheck(visitor(null), ['a'])).toBe(false)
 })
 
-it('whoever shows an id stays with all that showed it, and nobody is in both', () => {
+it('keeps all sessions of a storage together, and never moves all sessions', () => {
   const sessions = fc.uniqueArray(
     fc.record({ storage_key: fc.constantFrom('a', 'b', 'c', 'd'), linked_at: fc.nat(50) }),
     { selector: ({ storage_key, linked_at }) => `${storage_key}${linked_at}` },
   )
   fc.assert(
-    fc.property(sessions, fc.constantFrom('a', 'b', 'c', 'd'), (some, shown) => {
-      const all = some.map(({ storage_key, linked_at }) => session(storage_key, linked_at))
+    fc.property(sessions, fc.constantFrom('a', 'b', 'c', 'd'), (links, shown) => {
+      const all = links.map(({ storage_key, linked_at }) => session(storage_key, linked_at))
       const moved = new Set(sessionsToSplit(visitor('d'), [shown], all))
       const theirs = all
         .filter(({ storage_key }) => storage_key === shown)

@@ -35,15 +35,15 @@ const keys: VisitorKeys = {
   matchKeys: kinds.map((kind) => ({ kind, key: kind })),
 }
 
-/** The same machine with another canvas, as after an update. */
+/** The same machine with another canvas hash, as after an update. */
 const updated = changedMac({ canvas: { hash: 'c-other' } })
 const phone = profileFor(clients.iphoneSafari)
 const a = knownVisitor('vid_a')
 const aOf = (profile: KnownVisitor['profile']) => knownVisitor('vid_a', { profile })
 
-function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {
+function match(known: Record<string, KnownVisitor[]>, more: Partial<MatchInput> = {}) {
   const candidates = { byKey: (key: string) => known[key] ?? [] }
-  return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, ...some })
+  return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, ...more })
 }
 
 const expectDoubt = (found: Match) => {
@@ -51,8 +51,8 @@ const expectDoubt = (found: Match) => {
   expect(found).toMatchObject({ ...doubt, visitor: undefined })
 }
 
-describe('which visitor', () => {
-  it('given nothing known, a new one whose id follows from the session', () => {
+describe('matchVisitor', () => {
+  it('returns a new visitor whose id derives from the session if none is known', () => {
     const first = match({})
     expect(first).toMatchObject({ method: 'new', basis: null, visitor: undefined })
     expect(match({}).id).toBe(first.id)
@@ -60,17 +60,17 @@ describe('which visitor', () => {
 
   const presenting = (...presented: string[]) => ({ keys: { ...keys, presented } })
 
-  it('given an id that the client kept, its visitor, before anything else', () => {
+  it('prefers a stored id to anything else', () => {
     const known = { kept: [a], machine: [knownVisitor('vid_b')] }
     const found = match(known, presenting('unknown', 'kept'))
     expect(found).toMatchObject({ id: 'vid_a', method: 'continuity', basis: 'deterministic' })
   })
 
-  it('given an id that another device was given, not its visitor, but whoever looks like it', () => {
+  it('ignores the stored id of another device, and matches by fingerprint', () => {
     const alone = match({ kept: [aOf(phone)] }, presenting('kept'))
-    expect(alone).toMatchObject({ method: 'new', isCopied: true })
+    expect(alone).toMatchObject({ method: 'new', hasCopiedId: true })
     const both = { kept: [aOf(phone)], machine: [knownVisitor('vid_b')] }
-    const found = { id: 'vid_b', method: 'fingerprint', isCopied: true }
+    const found = { id: 'vid_b', method: 'fingerprint', hasCopiedId: true }
     expect(match(both, presenting('kept'))).toMatchObject(found)
   })
 
@@ -81,19 +81,19 @@ describe('which visitor', () => {
     ],
     ['another platform', { navigator: { platform: 'Linux x86_64' } }],
     [
-      'another machine of the system',
+      'another machine with the same system',
       { webgl: { renderer: 'a' }, canvas: { hash: 'b' }, audio: { hash: 'c' } },
     ],
-  ])('given a kept id and %s, its visitor', (_, parts) => {
+  ])('matches a stored id despite %s', (_, parts) => {
     const found = match({ kept: [aOf(changedMac(parts))] }, presenting('kept'))
     expect(found).toMatchObject({ id: 'vid_a', basis: 'deterministic' })
   })
 
-  it('given a kept id of a visitor without a profile, that one', () => {
+  it('matches a stored id if the visitor has no profile', () => {
     expect(match({ kept: [aOf(null)] }, presenting('kept')).id).toBe('vid_a')
   })
 
-  it('given an install id, the visitor of that app, and a new one where it was copied to another model', () => {
+  it('matches an install id, unless it was copied to another model', () => {
     const native = { ...keys, install: 'install', matchKeys: [] }
     const found = (...install: KnownVisitor[]) => match({ install }, { keys: native })
     expect(found(a)).toMatchObject({ id: 'vid_a', method: 'native_persistent' })
@@ -102,7 +102,7 @@ describe('which visitor', () => {
     expect(found(aOf(phone), knownVisitor('vid_b')).id).toBe('vid_b')
   })
 
-  it('given an equal look, the one visitor that has it, surer in the same network', () => {
+  it('matches an equal fingerprint, with more confidence in the same network', () => {
     const near = match({ machine: [a] })
     const far = match({ machine: [aOf(elsewhere)] })
     expect(near).toMatchObject({ id: 'vid_a', method: 'fingerprint', basis: 'probabilistic' })
@@ -120,7 +120,7 @@ describe('which visitor', () => {
     ['the drawing', { canvas: { hash: 'other' } }],
     ['the fonts', { fonts: { enumeration_hash: 'other' } }],
     ['a monitor', { environment: { screen_width: 2560, screen_height: 1440, pixel_ratio: 1 } }],
-  ])('given a look in which %s changed, the same one', (_, parts) => {
+  ])('matches a fingerprint in which %s changed', (_, parts) => {
     const known = {
       fonts: [aOf(changedMac(parts))],
       drawing: [aOf(changedMac(parts))],
@@ -128,7 +128,7 @@ describe('which visitor', () => {
     expect(match(known)).toMatchObject({ id: 'vid_a', method: 'fingerprint_evolution' })
   })
 
-  it('given a look in which too much is another, a new one', () => {
+  it('returns a new visitor if too much changed', () => {
     const many = { screen_width: 800, screen_height: 600, pixel_ratio: 1, timezone: 'Asia/Tokyo' }
     const other = changedMac({
       environment: many,
@@ -139,28 +139,28 @@ describe('which visitor', () => {
     expect(match({ fonts: [aOf({ ...firefox, network: mac.network })] }).method).toBe('new')
   })
 
-  it('given two of one look of which one ends a day before the other begins, the later: both are one browser', () => {
+  it('picks the later of two equal candidates if the earlier ended a day before', () => {
     const earlier = { first_seen_at: now - 120 * hour, last_seen_at: now - 115 * hour }
     const known = { machine: [knownVisitor('vid_a', earlier), knownVisitor('vid_b')] }
     expect(match(known).id).toBe('vid_b')
   })
 
   it.each([
-    ['that were seen in turn', { first_seen_at: now - 99 * hour }],
+    ['that were seen alternately', { first_seen_at: now - 99 * hour }],
     [
-      'of which one was seen a few hours before the other',
+      'that were seen a few hours apart',
       { first_seen_at: now - 99 * hour, last_seen_at: now - 92 * hour },
     ],
     [
-      'that somebody parted',
+      'that an operator split',
       { first_seen_at: now - 200 * hour, last_seen_at: now - 150 * hour, apart_from: 'vid_b' },
     ],
-  ])('given two of one look %s, a new one, in their network as well', (_, some) => {
+  ])('is in doubt with two equal candidates %s', (_, more) => {
     for (const profile of [mac, elsewhere])
       expectDoubt(
         match({
           machine: [
-            knownVisitor('vid_a', { profile: elsewhere, ...some }),
+            knownVisitor('vid_a', { profile: elsewhere, ...more }),
             knownVisitor('vid_b', { profile }),
           ],
         }),
@@ -168,24 +168,24 @@ describe('which visitor', () => {
   })
 
   it.each([
-    ['was in another network within the hour', elsewhere, { last_seen_at: now - 50 * 60_000 }],
+    ['was seen in another network within the hour', elsewhere, { last_seen_at: now - 50 * 60_000 }],
     [
-      'was there within the hour, as beside a private window',
+      'was seen within the hour, as with a private window',
       mac,
       { last_seen_at: now - 50 * 60_000 },
     ],
-    ['began within a day', mac, { first_seen_at: now - 20 * hour, last_seen_at: now - 20 * hour }],
-  ])('given one of an equal look that %s, a new one', (_, profile, some) => {
-    expectDoubt(match({ machine: [knownVisitor('vid_a', { profile, ...some })] }))
+    ['is only a day old', mac, { first_seen_at: now - 20 * hour, last_seen_at: now - 20 * hour }],
+  ])('is in doubt if the equal candidate %s', (_, profile, more) => {
+    expectDoubt(match({ machine: [knownVisitor('vid_a', { profile, ...more })] }))
   })
 
-  it('given a session that began within the hour of the candidate, and shows itself late, a new one', () => {
+  it('is in doubt if the session opened within an hour of the candidate, even if it was decided later', () => {
     const known = { machine: [knownVisitor('vid_a', { last_seen_at: now - 5 * hour })] }
     expect(match(known).id).toBe('vid_a')
     expectDoubt(match(known, { openedAt: now - 5 * hour + 1 }))
   })
 
-  it('given a look that very many share, nobody but in the same network', () => {
+  it('does not match a fingerprint shared by many in another network', () => {
     const crowd = Array.from({ length: 10 }, (_, index) => {
       const begun = now - (20 - index) * hour
       return knownVisitor(`vid_${index}`, {
@@ -198,19 +198,19 @@ describe('which visitor', () => {
     expect(match({ fonts: far }).method).toBe('new')
   })
 
-  it('given a machine without a look of its own, one in the same network alone', () => {
+  it('matches a uniform machine only in the same network', () => {
     const safari = profileFor(clients.desktopSafari)
     const here = { ...safari, network: '198.51.100' }
     expect(match({ place: [aOf(safari)] }, { profile: safari }).id).toBe('vid_a')
     expect(match({ machine: [aOf(here)] }, { profile: safari }).method).toBe('new')
   })
 
-  it('given any history of visitors with its look, one that was gone for an hour and known for a day, or none', () => {
+  it('only matches a visitor absent for an hour and known for a day', () => {
     const day = 24 * hour
     const seen = fc.record({ first: fc.nat(9 * day), days: fc.nat(9 * day), isHere: fc.boolean() })
     fc.assert(
-      fc.property(fc.array(seen, { maxLength: 6 }), (some) => {
-        const known = some.map(({ first, days, isHere }, i) => {
+      fc.property(fc.array(seen, { maxLength: 6 }), (visits) => {
+        const known = visits.map(({ first, days, isHere }, i) => {
           const first_seen_at = now - first
           const last_seen_at = Math.min(now, first_seen_at + days)
           const profile = isHere ? mac : elsewhere
@@ -236,7 +236,7 @@ describe('a profile', () => {
   it.each([
     ['an iPhone', clients.iphoneSafari, []],
     ['an Android phone', clients.androidChrome, []],
-    ['Firefox with resistance to fingerprinting', clients.resistingFirefox, []],
+    ['Firefox with fingerprinting resistance', clients.resistingFirefox, []],
     ['Brave', clients.brave, []],
     ['desktop Chrome', clients.desktopChrome, ['machine', 'drawing', 'fonts', 'place', 'network']],
     [
@@ -244,7 +244,7 @@ describe('a profile', () => {
       clients.desktopFirefox,
       ['machine', 'drawing', 'fonts', 'place', 'network'],
     ],
-  ])('of %s is looked for by its keys', (_, client, expected) => {
+  ])('of %s has the right match keys', (_, client, expected) => {
     const shown = clientIdsOf(stateOf(testSession('s', { client })))
     expect(visitorKeysOf(shown, profileFor(client)).matchKeys.map(({ kind }) => kind)).toEqual(
       expected,
@@ -254,12 +254,12 @@ describe('a profile', () => {
   it.each([
     ['a container', clients.bareChromium],
     ['headless Chrome', clients.headlessChrome],
-    ['Safari on a Mac, as all name one card', clients.desktopSafari],
+    ['Safari on a Mac, because all report one graphics card', clients.desktopSafari],
   ])('of %s is not distinctive', (_, client) => {
     expect(profileFor(client).distinctive).toBe(false)
   })
 
-  it('keeps tenants apart: keys of other organizations and environments differ', () => {
+  it('has different keys in other organizations and environments', () => {
     const state = clientIdsOf(stateOf(testSession('s')))
     const live = visitorKeysOf(state, mac)
     const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
@@ -269,7 +269,7 @@ describe('a profile', () => {
     expect(new Set([live.issued, test.issued, foreign.issued]).size).toBe(3)
   })
 
-  it('is a vector of one number a component, equal for equal values', () => {
+  it('is a vector with one number per component, equal for equal values', () => {
     const [one, two] = [vectorOf(mac), vectorOf(updated)]
     expect(one).toHaveLength(components.length)
     const differing = one.flatMap((value, index) =>

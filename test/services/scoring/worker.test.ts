@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { endSessions, runSessionScheduler } from '../../../services/scoring/scheduler.ts'
-import { readOffset } from '../../../services/scoring/store.ts'
+import { ensureOffset } from '../../../services/scoring/store.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   batch,
@@ -28,7 +28,7 @@ const storedSessions = async () => {
   return (await world.pool.query(text)).rows.map(({ session_id }) => session_id)
 }
 
-it('scoring worker makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
+it('makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
   await world.start()
   const session = testSession('one')
   const [first] = await decisionsOf(...visitOf(session))
@@ -44,11 +44,11 @@ it('scoring worker makes a provisional decision at the first snapshot and a fina
   expect(second?.visitor).toEqual(first?.visitor)
 })
 
-it('scoring worker makes only the final decision of a session whose hand-off comes with its snapshot', async () => {
+it('makes only the final decision if the hand-off arrives with the snapshot', async () => {
   await world.start()
   const person = testSession('person')
   const bot = testSession('bot', { client: headlessChrome })
-  const made = await decisionsOf(
+  const decisions = await decisionsOf(
     ...opened(person),
     ...opened(bot),
     batch(person),
@@ -56,14 +56,18 @@ it('scoring worker makes only the final decision of a session whose hand-off com
     handOff(bot),
   )
   expect(
-    made.map(({ session_id, verdict, is_provisional }) => [session_id, verdict, is_provisional]),
+    decisions.map(({ session_id, verdict, is_provisional }) => [
+      session_id,
+      verdict,
+      is_provisional,
+    ]),
   ).toEqual([
     [person.id, 'human', true],
     [bot.id, 'bot', false],
   ])
 })
 
-it('scoring worker takes an id or a token of another device for a copy, and the owner for who she was', async () => {
+it('treats the id or token of another device as copied, and still recognizes the owner', async () => {
   await world.start()
   const owner = testSession('owner')
   const kept = { continuityIds: [owner.continuityId], continuityId: owner.continuityId }
@@ -95,7 +99,7 @@ it('scoring worker takes an id or a token of another device for a copy, and the 
   expect(signalsOf(taken.at(-1))).toContain('kept_id_of_another_device')
 })
 
-it('scoring worker recognises a distinctive desktop without an id after days, and says of it no more than that it is probable', async () => {
+it('recognizes a distinctive desktop without an id after days, as a probable match', async () => {
   await world.start()
   const first = testSession('a')
   const [one] = await decisionsOf(...visitOf(first))
@@ -109,32 +113,32 @@ it('scoring worker recognises a distinctive desktop without an id after days, an
   expect(signalsOf(two)).not.toContain('returning_visitor_fingerprint')
 })
 
-it('scoring worker takes machines of one look that come within one batch for as many visitors, in doubt', async () => {
+it('treats equal machines in one batch as different visitors, in doubt', async () => {
   await world.start()
   const fleet = ['a', 'b', 'c'].map((name) => testSession(name))
-  const made = await decisionsOf(...fleet.flatMap(visitOf))
-  expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
+  const decisions = await decisionsOf(...fleet.flatMap(visitOf))
+  expect(new Set(decisions.map(({ visitor }) => visitor?.id)).size).toBe(3)
   const doubted = { basis: 'probabilistic', confidence: 50 }
-  expect(made.map(({ visitor }) => visitor)).toMatchObject([
+  expect(decisions.map(({ visitor }) => visitor)).toMatchObject([
     { basis: null, confidence: 85 },
     doubted,
     doubted,
   ])
 })
 
-it('scoring worker does nothing when records are delivered again', async () => {
+it('ignores redelivered records', async () => {
   const stop = await world.start()
   const session = testSession('again')
   await decisionsOf(...visitOf(session))
   await decisionsOf(handOff(session))
   await stop()
-  expect(await readOffset(world.pool, { topic, partition: 0 })).toBe(4)
+  expect(await ensureOffset(world.pool, { topic, partition: 0 })).toBe(4)
   await world.start()
   await world.log.settled()
   expect(world.decisions()).toHaveLength(2)
 })
 
-it('scoring worker repeats the same decisions after a crash between append and commit', async () => {
+it('repeats the same decisions after a crash between append and commit', async () => {
   let crash = true
   const { log } = world
   const crashing = {
@@ -148,7 +152,7 @@ it('scoring worker repeats the same decisions after a crash between append and c
   const stop = await world.start({ log: crashing })
   const session = testSession('crash')
   await world.append(...visitOf(session), handOff(session))
-  expect(await readOffset(world.pool, { topic, partition: 0 })).toBe(0)
+  expect(await ensureOffset(world.pool, { topic, partition: 0 })).toBe(0)
   await stop()
   crash = false
   await world.start({ log: crashing })
@@ -159,7 +163,7 @@ it('scoring worker repeats the same decisions after a crash between append and c
   expect(new Set(world.decisions().map(({ visitor }) => visitor?.id)).size).toBe(1)
 })
 
-it('scoring worker ends all idle sessions in one go, however many there are', async () => {
+it('ends all idle sessions without waiting for the next poll', async () => {
   await world.pool.query(
     `insert into scoring.sessions
          (session_id, organization_id, environment, opened_at, last_activity_at, due_at, state)
@@ -172,7 +176,7 @@ it('scoring worker ends all idle sessions in one go, however many there are', as
   expect(new Set(world.log.records.map(({ key }) => key)).size).toBe(1200)
 })
 
-it('scoring worker ends an idle session once', async () => {
+it('ends an idle session once', async () => {
   await world.start()
   await decisionsOf(...visitOf(testSession('idle')))
   world.now += 29 * minute
@@ -187,9 +191,9 @@ it('scoring worker ends an idle session once', async () => {
   expect(world.decisions()).toMatchObject([{}, { is_provisional: false, verdict: 'human' }])
 })
 
-it('scoring worker forgets a final session once its day is over in the log that was scored, not by the clock', async () => {
+it('deletes a final session by the log time of scored records, not by the clock', async () => {
   const stop = await world.start()
-  const known = async () => {
+  const remaining = async () => {
     await endSessions(world.parts)
     await world.log.settled()
     return storedSessions()
@@ -199,13 +203,13 @@ it('scoring worker forgets a final session once its day is over in the log that 
   await stop()
   world.now += 26 * 60 * minute
   await world.append(...opened(other))
-  expect(await known()).toEqual([session.id])
+  expect(await remaining()).toEqual([session.id])
   await world.start()
   await world.log.settled()
-  expect(await known()).toEqual([other.id])
+  expect(await remaining()).toEqual([other.id])
 })
 
-it('scoring worker decides nothing about the end of a session that was forgotten', async () => {
+it('makes no decision about the end of a deleted session', async () => {
   await world.start()
   const end = idled(testSession('forgotten'), { at: world.now, reason: 'expired' })
   expect(await decisionsOf(end)).toEqual([])

@@ -7,7 +7,7 @@ const all = (isLogEmbedded: boolean) =>
     allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all]),
   )
 
-it('connections to the database are few where a role needs few', () => {
+it('uses few database connections for roles that need few', () => {
   expect(all(false)).toEqual({
     collect: 14,
     scoring: 8,
@@ -31,14 +31,14 @@ it('connections to the database are few where a role needs few', () => {
   })
 })
 
-it('connections to the database are as many as the setting says, with the rest for the shared pools', () => {
+it('uses as many database connections as the setting allows, the rest for the shared pools', () => {
   const of = (roles: (typeof allRoles)[number][], max: number) =>
     connectionsOf({ roles, isLogEmbedded: false, max })
   expect(of(['scoring'], 20)).toEqual({ all: 20, pool: 18, reads: 0 })
   expect(of(['api'], 18)).toEqual({ all: 18, pool: 8, reads: 4 })
 })
 
-it('connections to the database are refused where a role could not work with them', () => {
+it('throws if the setting allows too few connections for a role', () => {
   const at = (max: number) => () => connectionsOf({ roles: ['collect'], isLogEmbedded: false, max })
   expect(at(14)()).toEqual({ all: 14, pool: 6, reads: 0 })
   expect(at(13)).toThrow(

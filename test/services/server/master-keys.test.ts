@@ -46,7 +46,7 @@ async function using(database: TestDatabase, masterKeys: string, work = async (_
 const canaries = async ({ pool }: TestDatabase) =>
   (await pool.query('select sealed from tidegate.master_key_canary')).rowCount
 
-/** As an installation of an earlier release has its database. */
+/** Removes the canary, which installations of earlier releases do not have. */
 const withoutCanary = ({ pool }: TestDatabase) =>
   pool.query('delete from tidegate.master_key_canary')
 
@@ -74,10 +74,12 @@ async function storeApiKey({ pool, keyring }: Opened): Promise<void> {
 async function recordOrganization({ log, codec }: Opened): Promise<void> {
   const data = { organization_id: organizationId, name: 'Acme', slug: 'acme', created_at: 1 }
   const meta = { eventId: 'evt_1', time: 1, organizationId, environment: null }
-  await log.append([codec.toCausedRecord({ type: 'OrganizationCreated', data }, meta, testCause)])
+  await log.append([
+    codec.toRecordWithCause({ type: 'OrganizationCreated', data }, meta, testCause),
+  ])
 }
 
-it('the first master keys of an empty database are its own, and others are refused without naming a key', async () => {
+it('the first master keys of an empty database are accepted, and others rejected without revealing a key', async () => {
   const [first, other] = [newKey(), newKey()]
   const database = await newDatabase()
   await using(database, first)
@@ -93,7 +95,7 @@ it('the first master keys of an empty database are its own, and others are refus
 it.each([
   ['data keys', storeDataKey],
   ['API keys', storeApiKey],
-])('an installation of before that has %s blesses no other master keys', async (_, store) => {
+])('an earlier installation with %s accepts no other master keys', async (_, store) => {
   const [right, wrong] = [newKey(), newKey()]
   const database = await newDatabase()
   await using(database, right, store)
@@ -105,7 +107,7 @@ it.each([
   await expect(open(database, wrong)).rejects.toThrow(WrongMasterKeys)
 })
 
-it('of two that start at the same moment with different keys on an empty database one starts', async () => {
+it('of two processes that start concurrently with different keys on an empty database, one starts', async () => {
   for (let round = 0; round < 5; round++) {
     const database = await newDatabase()
     const started = await Promise.allSettled(
@@ -119,7 +121,7 @@ it('of two that start at the same moment with different keys on an empty databas
   }
 })
 
-it('wrong keys are noticed beside a right start of an installation of before at the same moment', async () => {
+it('wrong keys are rejected while an earlier installation starts concurrently with the right ones', async () => {
   const [right, wrong] = [newKey(), newKey()]
   const database = await newDatabase()
   await using(database, right, storeDataKey)
@@ -131,7 +133,7 @@ it('wrong keys are noticed beside a right start of an installation of before at 
   }
 })
 
-it('a database that is filled from its log blesses nothing before it has a secret', async () => {
+it('a database that is rebuilt from its log gets no canary before it has a secret', async () => {
   const [right, wrong] = [newKey(), newKey()]
   const database = await newDatabase()
   await using(database, right, recordOrganization)
@@ -147,7 +149,7 @@ it('a database that is filled from its log blesses nothing before it has a secre
   expect(await canaries(database)).toBe(1)
 })
 
-it('a copy of the database knows its master keys', async () => {
+it('a copy of the database accepts only the same master keys', async () => {
   const right = newKey()
   const database = await newDatabase()
   await using(database, right)
@@ -159,7 +161,7 @@ it('a copy of the database knows its master keys', async () => {
   await using(copy, right)
 })
 
-it('an old key can be taken away once everything is sealed anew, and not before', async () => {
+it('an old key can be removed once everything is sealed with the new one, and not before', async () => {
   const [old, next] = [newKey(), newKey()]
   const database = await newDatabase()
   await using(database, old, storeDataKey)

@@ -10,32 +10,29 @@ test.each([
   ['::', 'http://127.0.0.1:8787'],
   ['0:0:0:0:0:0:0:0', 'http://127.0.0.1:8787'],
   ['::ffff:0.0.0.0', 'http://127.0.0.1:8787'],
-])('a server on %s is reached at %s', (HOST, url) => {
+])('the default public URL of a server on %s is %s', (HOST, url) => {
   expect(publicUrlOf({ HOST }, 8787)).toBe(url)
   expect(publicUrlOf({ HOST, PUBLIC_URL: 'https://a.example' }, 8787)).toBe('https://a.example')
 })
 
-test('the usual port is not part of an address', () => {
+test('the default port is omitted', () => {
   expect(publicUrlOf({ HOST: '127.0.0.1' }, 80)).toBe('http://127.0.0.1')
 })
 
-test('a HOST that no URL can name needs PUBLIC_URL', () => {
+test('throws for a HOST that cannot be part of a URL, unless PUBLIC_URL is set', () => {
   expect(() => publicUrlOf({ HOST: 'fe80::1%eth0' }, 8787)).toThrow(
     /^PUBLIC_URL is not set, and browsers cannot use HOST fe80::1%eth0/,
   )
 })
 
-test.each(['0.0.0.0', '::', ''])(
-  'consent pages of a server on %s have an address with PUBLIC_URL only',
-  (HOST) => {
-    expect(hasConsentAddress({ HOST })).toBe(false)
-    expect(hasConsentAddress({ HOST, PUBLIC_URL: 'https://a.example' })).toBe(true)
-    expect(hasConsentAddress({ HOST, PUBLIC_URL: 'https://a.example/below' })).toBe(false)
-  },
-)
+test.each(['0.0.0.0', '::', ''])('consent pages of a server on %s need PUBLIC_URL', (HOST) => {
+  expect(hasConsentAddress({ HOST })).toBe(false)
+  expect(hasConsentAddress({ HOST, PUBLIC_URL: 'https://a.example' })).toBe(true)
+  expect(hasConsentAddress({ HOST, PUBLIC_URL: 'https://a.example/below' })).toBe(false)
+})
 
 test.each(['127.0.0.1', '::1', 'tidegate.internal'])(
-  'those of one on %s have it without',
+  'consent pages of a server on %s work without PUBLIC_URL',
   (HOST) => {
     expect(hasConsentAddress({ HOST })).toBe(true)
   },

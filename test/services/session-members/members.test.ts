@@ -5,7 +5,7 @@ import type { SessionAttestation, SessionScored, VisitorLink } from '../../../sc
 import { nativeDetail } from '../../../schemas/native-detail.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
 import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
-import { sessionDetail } from '../../../services/readback/answers.ts'
+import { sessionDetail } from '../../../services/readback/responses.ts'
 import { sessionDetailSchema } from '../../../services/readback/schemas/sessions.ts'
 import { explainScore } from '../../../services/scoring/explain/score.ts'
 import { modelId, standardModel } from '../../../services/scoring/model/model.ts'
@@ -84,7 +84,7 @@ const withheld = (group: Withheld['group'], reason: Withheld['reason']) =>
   })
 const naming = (user_agent: string) => withParts(desktopChrome, { navigator: { user_agent } })
 
-// A value by the form of a member.
+// Values by the type of a member.
 const sample: Record<string, unknown> = {
   boolean: true,
   count: 3,
@@ -95,7 +95,7 @@ const sample: Record<string, unknown> = {
 }
 const samplesOf = (members: (typeof nativeDetail)[string] = {}) =>
   Object.fromEntries(
-    Object.entries(members).map(([name, [{ form }]]) => [name, sample[String(form)]]),
+    Object.entries(members).map(([name, [{ docType }]]) => [name, sample[String(docType)]]),
   )
 /** An app that was attacked, and says all that it can. */
 const detailed = {
@@ -170,7 +170,7 @@ function chosen(): Fixture[] {
     http2_fingerprint: '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p',
   }
   return [
-    { session: testSession('crawler', crawler), checks: { ranges, hosts } },
+    { session: testSession('crawler', crawler), checks: { ranges, host: hosts } },
     {
       session: testSession('signer', { document: signatureOf('invalid', 'agent.example') }),
       checks: { signature: { ...lacking, fetchedAt: startedAt + 1 } },

@@ -28,14 +28,14 @@ const page = (key: string) => `<!doctype html><title>A shop</title>
   document.documentElement.dataset.ready = 'yes'
 </script>`
 
-/** Traces that nobody's hands leave, and trust that only hands earn. */
+/** Signals that no person causes, and trust signals that only a person earns. */
 const traces: string[] = behaviorSignals.map(({ slug }) => slug)
 const trust = ['natural_pointer_movement', 'natural_typing']
 
 let server: CollectServer
 let profile: Profile
 beforeAll(async () => {
-  // As servers have it: on a busy machine a tenth of it has too few events for a spread.
+  // The interval of real servers. On a busy machine, a tenth of it has too few events for a deviation.
   server = await createCollectServer({ batchIntervalMs: 2000 })
   await webRoutes(server.app, { random: randomBytes })
   server.app.get('/shop', { schema: { hide: true } }, async (_request, reply) =>
@@ -49,7 +49,7 @@ afterAll(async () => {
   await server.close()
 })
 
-/** Returns scoring's state of the newest session, once it has so many keys. */
+/** Returns the scoring state of the newest session, once it has at least `keys` key presses. */
 async function lastState(keys: number): Promise<SessionState> {
   return eventually(
     () => {
@@ -65,18 +65,18 @@ async function lastState(keys: number): Promise<SessionState> {
 function newestState(): SessionState | undefined {
   const states = new Map<string, SessionState>()
   for (const event of server.events()) {
-    if (!isOfSession(event)) continue
+    if (!isSessionEvent(event)) continue
     states.set(event.data.session_id, evolve(states.get(event.data.session_id), event))
   }
   return [...states.values()].at(-1)
 }
 
-type OfSession = Extract<
+type SessionEvent = Extract<
   RecordedEvent,
   { type: 'SessionOpened' | 'DocumentOpened' | 'BatchReceived' }
 >
 
-function isOfSession(event: RecordedEvent): event is OfSession {
+function isSessionEvent(event: RecordedEvent): event is SessionEvent {
   return ['SessionOpened', 'DocumentOpened', 'BatchReceived'].includes(event.type)
 }
 
@@ -85,7 +85,7 @@ function firedOf(state: SessionState, among: string[]): string[] {
   return fired.map(({ slug }) => slug).filter((slug) => among.includes(slug))
 }
 
-describe('a hand on a mouse and a keyboard', () => {
+describe('real mouse and keyboard input', () => {
   let desktop: Desktop
   let owner: Profile
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describe('a hand on a mouse and a keyboard', () => {
     await owner.remove()
   })
 
-  test('leaves no trace of software and earns trust', async () => {
+  test('fires no automation signal and earns trust', async () => {
     const next = createNumbers(seed)
     await desktop.openWindow(`${server.url}/shop`, owner)
     const opened = { timeoutMs: 40_000, intervalMs: 200 }
@@ -124,7 +124,7 @@ describe('a hand on a mouse and a keyboard', () => {
   }, 120_000)
 })
 
-describe('software', () => {
+describe('input by software', () => {
   async function use(act: (page: Page, cdp: CDPSession) => Promise<void>, keys: number) {
     const context = await openHeadless(profile)
     try {
@@ -138,7 +138,7 @@ describe('software', () => {
     }
   }
 
-  test('that speaks the debugging protocol leaves a trace in each kind of event', async () => {
+  test('through the debugging protocol fires a signal for each kind of event', async () => {
     const state = await use(async (tab, cdp) => {
       const mouse = { x: 30, y: 30, button: 'left', clickCount: 1 } as const
       for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased'] as const)
@@ -151,7 +151,7 @@ describe('software', () => {
       await tab.fill('#email', 'grace@example.com')
       const down = { type: 'keyDown', key: 'q', code: 'KeyQ', text: 'q' } as const
       await cdp.send('Input.dispatchKeyEvent', down)
-      // Enough of them: a time may be whole by chance.
+      // Many keys, because a timestamp may be whole by chance.
       await tab.keyboard.type('Abcdefghijkl')
     }, 13)
     const expected = [
@@ -168,7 +168,7 @@ describe('software', () => {
     expect(firedOf(state, trust)).toEqual([])
   }, 60_000)
 
-  test('that imitates a hand earns no trust', async () => {
+  test('that imitates a person earns no trust', async () => {
     const next = createNumbers(seed)
     const state = await use(async (tab) => {
       for (let i = 0; i < 60; i++) {

@@ -7,7 +7,7 @@ export type CollectServer = Awaited<ReturnType<typeof createCollectServer>>
 
 const secretHash = 'ab'.repeat(32)
 
-/** The collect service, for a browser to talk to; pages can be added before it listens. */
+/** Creates a collect server for browsers. Routes can be added before `listen`. */
 export async function createCollectServer({ batchIntervalMs = 300 } = {}) {
   let handOffs = 0
   const { app, publishable, events, close } = await startCollectApp({
@@ -24,20 +24,20 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}) {
     app,
     publishableKey: publishable({ environment: 'test' }),
     secretHash,
-    /** Set once it listens. */
+    /** Set by `listen`. */
     url: '',
     async listen(): Promise<void> {
       server.url = await app.listen({ port: 0, host: '127.0.0.1' })
     },
     events,
-    /** The plaintexts of the bodies that were accepted, as text. */
+    /** Returns the decrypted bodies that the server has accepted. */
     plaintexts: (): string[] =>
       events().flatMap(({ type, data }) =>
         type === 'BatchReceived' || type === 'ResultRequested'
           ? [inflateRawSync(data.payload).toString('utf8')]
           : [],
       ),
-    /** Hand-offs asked for so far. */
+    /** Returns the number of hand-offs so far. */
     handOffs: () => handOffs,
     close,
   }

@@ -7,7 +7,7 @@ import { pages } from '../../structure/pages.ts'
 import { root } from '../../support/test-projects.ts'
 import { createCollectServer } from './collect-server.ts'
 
-const written = [
+const docsPages = [
   'docs/reports/performance.md',
   ...pages().filter((page) => page.startsWith('docs/')),
 ]
@@ -18,7 +18,7 @@ afterAll(() => server.close())
 
 const get = (url: string) => server.app.inject({ url })
 
-test('/llms.txt has a name, a summary, and sections of links', async () => {
+test('/llms.txt has a title, a summary, and sections of links', async () => {
   const { statusCode, headers, body } = await get('/llms.txt')
   expect([statusCode, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
   expect(body).toMatch(/^# Tidegate\n\n> /)
@@ -28,7 +28,7 @@ test('/llms.txt has a name, a summary, and sections of links', async () => {
   }
 })
 
-test('/llms-full.txt has every page that the index names', async () => {
+test('/llms-full.txt contains every page of the index', async () => {
   const [{ body: index }, { body }] = [await get('/llms.txt'), await get('/llms-full.txt')]
   const files = [...index.matchAll(/\]\((docs\/[^)#]+\.md)\)/g)].map(([, file]) => String(file))
   expect(files.length).toBeGreaterThan(20)
@@ -36,20 +36,20 @@ test('/llms-full.txt has every page that the index names', async () => {
     expect(body).toContain(`<!-- ${file} -->\n${await readFile(path.join(root, file), 'utf8')}`)
 })
 
-test('/llms.txt leads to every page, decisions by their index, and to nothing that is not there', async () => {
+test('/llms.txt links to every page, to the index of decision records, and has no dead links', async () => {
   const { body } = await get('/llms.txt')
   const links = [...body.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
-  const own = written.filter(
+  const indexedPages = docsPages.filter(
     (page) => !page.startsWith('docs/internals/adr/') || page.endsWith('README.md'),
   )
-  expect(links.filter((link) => link.endsWith('.md')).sort()).toEqual(own.sort())
+  expect(links.filter((link) => link.endsWith('.md')).sort()).toEqual(indexedPages.sort())
   for (const link of links) expect([link, (await get(`/${link}`)).statusCode]).toEqual([link, 200])
 })
 
 describe('pages of docs/ as Markdown', () => {
-  test('are as they are written', async () => {
-    expect(written.length).toBeGreaterThan(35)
-    for (const page of written) {
+  test('are the unmodified files', async () => {
+    expect(docsPages.length).toBeGreaterThan(35)
+    for (const page of docsPages) {
       const { headers, body } = await get(`/${page}`)
       const type = 'text/markdown; charset=utf-8'
       expect(headers).toMatchObject({ 'content-type': type, 'cache-control': 'no-cache' })
@@ -68,38 +68,38 @@ describe('pages of docs/ as Markdown', () => {
     '/docs/examples/express/node_modules/express/package.json',
     '/docs/operate/operations.md%00',
     '/docs/operate/Operations.md',
-  ])('%s is not there', async (url) => {
+  ])('%s is not served', async (url) => {
     const { statusCode, body } = await get(url)
     expect([statusCode, JSON.parse(body).error?.code]).toEqual([404, 'request.not_found'])
   })
 
-  test('are no part of the interface description', async () => {
+  test('are not in the OpenAPI document', async () => {
     const { paths } = (await get('/openapi.json')).json()
     expect(Object.keys(paths).filter((url) => /docs|llms/.test(url))).toEqual([])
   })
 
-  test('take GET only, and say so', async () => {
+  test('respond with 405 to other methods than GET', async () => {
     const request = { method: 'POST', url: '/docs/guide/gate.md' } as const
     const { statusCode, headers } = await server.app.inject(request)
     expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD'])
   })
 })
 
-describe('a page of Markdown as HTML', () => {
-  const render = (markdown: string, others: string[] = []) =>
+describe('a Markdown page as HTML', () => {
+  const render = (markdown: string, pages: string[] = []) =>
     renderPage(markdown, {
       file: 'docs/guide/one.md',
-      isPage: (file) => others.includes(file),
+      isPage: (file) => pages.includes(file),
       up: '../../',
     }).html
 
-  test('has headings that links find, also those of the same words', () => {
+  test('has unique heading ids', () => {
     expect(render('# A `GET /v1`, twice\n\n## Again\n\n## Again')).toMatch(
       /<h1 id="a-get-v1-twice">.*<h2 id="again">.*<h2 id="again-1">/s,
     )
   })
 
-  test('links to pages by their address, and not to files that nobody serves', () => {
+  test('links to pages by URL path, and not to files that are not served', () => {
     const links =
       '[a](../operate/two.md#part) [b](../examples/x/server.js) [c](https://a.example/) [d](#here)'
     const html = render(links, ['docs/operate/two.md'])
@@ -118,7 +118,7 @@ describe('a page of Markdown as HTML', () => {
     )
   })
 
-  test('makes one list of tabs of blocks in a row that have titles in bold', () => {
+  test('turns consecutive code blocks with bold titles into tabs', () => {
     const html = render(
       '**A**\n\n<!-- label -->\n```js\nconst a = 1\n```\n\n**B & C**\n\n```\n<b>\n```\n\n**D** is text.',
     )
@@ -127,16 +127,16 @@ describe('a page of Markdown as HTML', () => {
     )
   })
 
-  test('shows text as text', () => {
+  test('escapes text', () => {
     expect(render('`<script>` and a & b')).toContain('<code>&lt;script&gt;</code> and a &amp; b')
   })
 })
 
 describe('pages of docs/ as HTML', () => {
-  test('are all there, and every link leads to a page and to a heading of it', async () => {
+  test('are complete, and every link leads to an existing page and heading', async () => {
     const ids = new Map<string, Set<string>>()
     const links: { from: string; to: URL }[] = []
-    for (const file of written) {
+    for (const file of docsPages) {
       const url = `/${file.replace(/\.md$/, '')}`
       const { headers, body } = await get(url)
       expect(headers['content-type']).toBe('text/html; charset=utf-8')
@@ -145,26 +145,25 @@ describe('pages of docs/ as HTML', () => {
       for (const [, href = ''] of body.matchAll(/<a [^>]*?href="([^"]+)"/g))
         if (!/^https?:/.test(href)) links.push({ from: url, to: new URL(href, `http://a${url}`) })
     }
-    const [between, elsewhere] = [true, false].map((isPage) =>
+    const [toPages, elsewhere] = [true, false].map((isPage) =>
       links.filter(({ to }) => ids.has(to.pathname) === isPage),
     )
-    expect(between?.length).toBeGreaterThan(500)
-    const broken = between?.filter(
+    expect(toPages?.length).toBeGreaterThan(500)
+    const broken = toPages?.filter(
       ({ to }) => to.hash && !ids.get(to.pathname)?.has(decodeURIComponent(to.hash.slice(1))),
     )
     expect(broken).toEqual([])
-    const others = new Set(elsewhere?.map(({ to }) => to.pathname))
+    const otherPaths = new Set(elsewhere?.map(({ to }) => to.pathname))
     const pages = ['/', '/docs', '/docs/errors']
-    for (const other of others)
-      if (!pages.includes(other))
-        expect([other, (await get(other)).statusCode]).toEqual([other, 200])
-    expect(pages.filter((page) => !others.has(page))).toEqual([])
+    for (const url of otherPaths)
+      if (!pages.includes(url)) expect([url, (await get(url)).statusCode]).toEqual([url, 200])
+    expect(pages.filter((page) => !otherPaths.has(page))).toEqual([])
   })
 
-  test('have their pictures', async () => {
+  test('have pictures that load', async () => {
     const types = { png: 'image/png', svg: 'image/svg+xml' }
     const found = { png: 0, svg: 0 }
-    for (const page of written) {
+    for (const page of docsPages) {
       const url = `/${page.replace(/\.md$/, '')}`
       const { body } = await get(url)
       for (const [, src = ''] of body.matchAll(/<img src="([^"]+)" alt="[^"]+"/g)) {
@@ -179,12 +178,12 @@ describe('pages of docs/ as HTML', () => {
     expect(found.svg).toBeGreaterThan(8)
   })
 
-  test('are listed by /docs, with and without a slash at the end', async () => {
+  test('are listed at /docs, with and without a trailing slash', async () => {
     expect((await get('/docs')).body).toContain('<a href="docs/guide/scoring">Scoring</a>')
     expect((await get('/docs/')).body).toContain('<a href="../docs/guide/scoring">Scoring</a>')
   })
 
-  test('can be searched: each part has its address and its words', async () => {
+  test('are in the search index, with the URL and text of each heading', async () => {
     const entries: { address: string }[] = (await get('/docs/search.json')).json()
     const found = entries.find(
       ({ address }) => address === 'docs/reference/scoring-model#handshakes',

@@ -5,7 +5,7 @@ import { evaluateClient, slugs } from '../scoring/support/sessions.ts'
 import { answers } from '../scoring/support/snapshots.ts'
 import { createSdkBench, handOver, lastSnapshot, type SdkBench } from './sdk-page.ts'
 
-/** A driver reaches every frame; a script of the page alone is the weaker case. */
+/** A driver's script runs in every frame, the page's own script only in the page. */
 const scopes: Script['of'][] = ['page', 'every frame']
 
 const { describe, test } = needs('chromium')
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => bench.close())
 
 interface Script {
-  /** The page alone, as by its own first script, or every frame, as by a driver. */
+  /** Runs only in the page, like the page's own script, or in every frame, like a driver's. */
   of: 'page' | 'every frame'
   text: string
 }
@@ -35,7 +35,7 @@ async function snapshotAfter(script?: Script): Promise<Snapshot> {
   return lastSnapshot(bench.server)
 }
 
-/** Without the marks of the browser under test that have nothing to do with the script. */
+/** Evaluates a snapshot without the traces of a headless browser. */
 function evaluated(snapshot: Snapshot) {
   const windowed: Snapshot = JSON.parse(
     JSON.stringify(snapshot).replaceAll('HeadlessChrome', 'Chrome'),
@@ -57,8 +57,8 @@ const hideSource = `
   } }
   Function.prototype.toString = lie.toString`
 
-describe('a script before the SDK', () => {
-  test('none: nothing is foreign, nothing differs, and the driver is seen by every reader', async () => {
+describe('a script that runs before the SDK', () => {
+  test('is not reported if there is none, and every console detects the driver', async () => {
     const { tamper, automation, environment } = await snapshotAfter()
     const genuine = { realm_available: true, foreign_primitives: [], realm_differences: [] }
     expect(tamper).toMatchObject(genuine)
@@ -67,22 +67,22 @@ describe('a script before the SDK', () => {
     expect(environment.secure_context).toBe(true)
   })
 
-  // One function alone is what error trackers and blockers do, too. That of sources counts in frames only.
+  // Error trackers and blockers also wrap single functions. A patched `toString` counts only in frames.
   const alone = { page: 'wrapped_page_functions', 'every frame': 'wrapped_page_functions' }
   test.each([
-    ['rewrites JSON.stringify', rewriteJson, alone],
+    ['replaces JSON.stringify', rewriteJson, alone],
     [
-      'rewrites it and lies about its source',
+      'replaces JSON.stringify and hides its source',
       `${rewriteJson}; ${hideSource}`,
       { ...alone, 'every frame': 'rewritten_primitives' },
     ],
     [
-      'puts a proxy around it',
+      'wraps JSON.stringify in a proxy',
       `JSON.stringify = new Proxy(JSON.stringify, { apply: (target, self, all) =>
         Reflect.apply(target, self, all)?.replace('"webdriver":true', '"webdriver":false') })`,
       alone,
     ],
-  ])('%s: the flag arrives, and so does the name', async (_, text, signals) => {
+  ])('%s: the webdriver flag and the name of the function are sent', async (_, text, signals) => {
     for (const of of scopes) {
       const snapshot = await snapshotAfter({ of, text })
       expect(snapshot.automation).toMatchObject({ webdriver: true, webdriver_iframe: true })
@@ -93,7 +93,7 @@ describe('a script before the SDK', () => {
     }
   })
 
-  test('silences the console of the page: the frame sees the reader', async () => {
+  test('disables the console of the page: the frame detects the reader', async () => {
     const snapshot = await snapshotAfter({ of: 'page', text: 'console.debug = () => {}' })
     const { automation, tamper } = snapshot
     expect(automation).toMatchObject({ cdp_runtime: true, console_readers: everyReader.slice(2) })
@@ -101,7 +101,7 @@ describe('a script before the SDK', () => {
     expect(slugs(evaluated(snapshot))).toContain('developer_tools_detected')
   })
 
-  test('silences the console of every frame: the worker sees the reader', async () => {
+  test('disables the console of every frame: the worker detects the reader', async () => {
     const snapshot = await snapshotAfter({ of: 'every frame', text: 'console.debug = () => {}' })
     const seen = { cdp_runtime: true, console_readers: everyReader.slice(4) }
     expect(snapshot.automation).toMatchObject(seen)
@@ -120,14 +120,14 @@ describe('a script before the SDK', () => {
       'defines the flag on the prototype',
       `Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false, configurable: true })`,
     ],
-    ['takes the flag away', 'delete Navigator.prototype.webdriver'],
+    ['deletes the flag', 'delete Navigator.prototype.webdriver'],
     [
-      'puts a proxy around the getter',
+      'wraps the getter in a proxy',
       `Object.defineProperty(Navigator.prototype, 'webdriver', { configurable: true, get: new Proxy(${getter}, {
         apply(target, self, all) { Reflect.apply(target, self, all); return false } }) })`,
     ],
     [
-      'puts a proxy around the getter and lies about every source',
+      'wraps the getter in a proxy and hides its source',
       `const fake = new Proxy(${getter}, {
         apply(target, self, all) { Reflect.apply(target, self, all); return false } })
       Object.defineProperty(Navigator.prototype, 'webdriver', { configurable: true, get: fake })
@@ -146,7 +146,7 @@ describe('a script before the SDK', () => {
     }
   })
 
-  test('wraps what error trackers and frameworks wrap: no risk by that', async () => {
+  test('wraps the same functions as error trackers and frameworks: no risk signal', async () => {
     const text = `
       const wrap = (owner, name) => { const own = owner[name]; owner[name] = function (...all) { return own.apply(this, all) } }
       for (const name of ['fetch', 'setTimeout']) wrap(window, name)
@@ -168,7 +168,7 @@ describe('a script before the SDK', () => {
     expect(tampering).toEqual([])
   })
 
-  test('answers as another browser: the differences have names, and it is no bot by that', async () => {
+  test('pretends to be another browser: the differences are named, but do not make it a bot', async () => {
     const text = `
       Object.defineProperty(Navigator.prototype, 'userAgent', { get: () => navigator.appVersion.replace(/^/, 'Mozilla/') })
       Object.defineProperty(navigator, 'hardwareConcurrency', { get: () => 77 })`
@@ -183,30 +183,30 @@ describe('a script before the SDK', () => {
   })
 })
 
-/** As from a browser that hides its flag and from a driver that never asks for the console. */
+/** Returns the values of a browser that hides the flag, with a driver that does not read the console. */
 function withoutFlag({ automation }: Snapshot): Snapshot['automation'] {
   const hidden = { webdriver: false, webdriver_iframe: false, webdriver_own_property: false }
   return { ...automation, ...hidden, console_readers: [], cdp_runtime: false }
 }
 
-describe('the realm', () => {
+describe('the clean realm', () => {
   test.each([
-    ['createElement gives no frames', `document.createElement = () => { throw new Error('no') }`],
+    ['createElement throws', `document.createElement = () => { throw new Error('no') }`],
     [
-      'contentWindow answers the page',
+      'contentWindow returns the page',
       `Object.defineProperty(HTMLIFrameElement.prototype, 'contentWindow', { get: () => window })`,
     ],
     [
       'appendChild and insertBefore do nothing',
       `Node.prototype.appendChild = Node.prototype.insertBefore = (child) => child`,
     ],
-  ])('is opened although %s', async (_, text) => {
+  ])('is opened even if %s', async (_, text) => {
     const { tamper, automation } = await snapshotAfter({ of: 'page', text })
     expect(tamper.realm_available).toBe(true)
     expect(automation.webdriver_iframe).toBe(true)
   })
 
-  test('is not there where the page closes every way, which the snapshot says; the rest arrives', async () => {
+  test('is reported as missing if the page blocks every way to open it, and the rest is sent', async () => {
     const text = `
       Node.prototype.appendChild = Node.prototype.insertBefore = (child) => child
       Element.prototype.insertAdjacentHTML = () => {}`
@@ -219,13 +219,13 @@ describe('the realm', () => {
     expect(iframe.available).toBeNull()
   })
 
-  test('may be removed by the page, and the page goes on', async () => {
+  test('may be removed by the page without an effect on hand-offs', async () => {
     const { page } = await bench.open()
     await page.evaluate(`document.querySelector('iframe').remove()`)
     expect((await handOver(bench, page)).sessionId).toMatch(/^sid_/)
   })
 
-  test('sends by its own fetch, which the page cannot see into', async () => {
+  test('sends with its own fetch, which the page cannot observe', async () => {
     const text = `self.seen = []; const own = fetch; self.fetch = (...all) => (seen.push(all), own(...all))`
     const { page } = await bench.open({ script: inPage(text) })
     await handOver(bench, page)

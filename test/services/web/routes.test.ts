@@ -30,7 +30,7 @@ const verify = (sealedToken: unknown, { app } = server) =>
 describe('/t.js', () => {
   const loadSdk = (headers: Record<string, string>) => server.app.inject({ url: '/t.js', headers })
 
-  test('is one small module with neither a secret nor a verdict in it', async () => {
+  test('is one small module that contains no secret and no scoring', async () => {
     const { plain: source, gzipped } = await bundleSdk()
     expect(gzipped.length).toBeLessThan(maxGzipBytes)
     expect(gunzipSync(gzipped).equals(source)).toBe(true)
@@ -39,7 +39,7 @@ describe('/t.js', () => {
     expect(text).not.toMatch(/sk_(live|test)_|verdict|risk_score|\bzod\b/i)
   })
 
-  test('may be loaded by any site, and is fetched again only when it changed', async () => {
+  test('may be loaded by any site, and is downloaded again only if it changed', async () => {
     const first = await loadSdk({ 'accept-encoding': 'gzip, br' })
     expect(first.statusCode).toBe(200)
     expect(first.headers).toMatchObject({
@@ -58,7 +58,7 @@ describe('/t.js', () => {
 })
 
 describe('pages', () => {
-  test.each(['/', '/demo'])('%s loads only from here', async (url) => {
+  test.each(['/', '/demo'])('%s loads only resources of this server', async (url) => {
     const { statusCode, headers, body } = await server.app.inject({ url })
     expect(statusCode).toBe(200)
     expect(headers['content-security-policy']).toContain("default-src 'none'")
@@ -66,7 +66,7 @@ describe('pages', () => {
     const links = [...body.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, link]) => String(link))
     expect(links.length).toBeGreaterThan(3)
     const outside = links.filter((link) => /^\w+:|^\/\//.test(link))
-    // The address that the quickstart's own server will have.
+    // The URL of the example server in the quickstart.
     expect(outside.filter((link) => link !== 'http://127.0.0.1:3000')).toEqual([])
     for (const link of links.filter((path) => /^\/?(docs\/)?assets\//.test(path)))
       expect(
@@ -74,7 +74,7 @@ describe('pages', () => {
       ).toBe(200)
   })
 
-  test('the start page links to the demo and the docs, and has the quickstart with the keys of the server', async () => {
+  test('the start page links to the demo and the docs, and shows the quickstart with the key of the server', async () => {
     const { body } = await server.app.inject({ url: '/' })
     for (const link of ['/demo', 'docs', 'docs/api', 'docs/errors', 'docs/guide/quickstart'])
       expect(body).toContain(`href="${link}"`)
@@ -86,7 +86,7 @@ describe('pages', () => {
     }
   })
 
-  test('a server without a demo key has no demo', async () => {
+  test('there is no demo without a publishable key for it', async () => {
     const bare = await createCollectServer()
     await webRoutes(bare.app, { random: randomBytes })
     expect((await bare.app.inject({ url: '/demo' })).statusCode).toBe(404)
@@ -99,10 +99,12 @@ describe('pages', () => {
 })
 
 describe("the demo's back end", () => {
-  test('opens a token and gives its session, with a link that leads to that session alone', async () => {
-    const answer = await verify(tokenOf({ session_id: sessionId, decision: { verdict: 'human' } }))
-    expect(answer.statusCode).toBe(200)
-    const body = answer.json()
+  test('opens a token and returns its session, with a link to that session only', async () => {
+    const response = await verify(
+      tokenOf({ session_id: sessionId, decision: { verdict: 'human' } }),
+    )
+    expect(response.statusCode).toBe(200)
+    const body = response.json()
     expect(body).toMatchObject({
       verification: { session_id: sessionId },
       session: { data: { id: sessionId } },
@@ -114,23 +116,23 @@ describe("the demo's back end", () => {
   })
 
   test.each([
-    ['', 'not a proof'],
+    ['', 'no proof'],
     ['?proof=', 'an empty proof'],
     [`?proof=${'A'.repeat(43)}`, 'a wrong proof'],
-  ])('gives no session for %s (%s)', async (query) => {
-    const answer = await server.app.inject({ url: `/demo/api/sessions/${sessionId}${query}` })
-    expect(answer.statusCode).toBe(404)
-    expect(answer.json().error.code).toBe('request.not_found')
+  ])('responds with 404 to the query "%s" (%s)', async (query) => {
+    const response = await server.app.inject({ url: `/demo/api/sessions/${sessionId}${query}` })
+    expect(response.statusCode).toBe(404)
+    expect(response.json().error.code).toBe('request.not_found')
   })
 
-  test('refuses what is not a token of its organization', async () => {
+  test('responds with 422 unless the token belongs to its organization', async () => {
     const foreign = tokenOf({ session_id: sessionId }, 'cd'.repeat(32))
     const valid = tokenOf({ session_id: sessionId })
     const changed = `${valid.slice(0, -8)}AAAA${valid.slice(-4)}`
     for (const token of [foreign, changed, 'nonsense', '', 7, undefined, 'A'.repeat(100_001)]) {
-      const answer = await verify(token)
-      expect(answer.statusCode, String(token).slice(0, 20)).toBe(422)
-      expect(answer.json().error.code).toBe('request.validation_failed')
+      const response = await verify(token)
+      expect(response.statusCode, String(token).slice(0, 20)).toBe(422)
+      expect(response.json().error.code).toBe('request.validation_failed')
     }
   })
 })

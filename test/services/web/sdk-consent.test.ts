@@ -16,17 +16,14 @@ afterAll(() => bench.close())
 
 const key = () => bench.server.publishableKey
 
-/**
- * Writes down every call of what observes, stores or sends, in the page and in each frame of it, as the prototypes have
- * it. Chromium runs this before any script of a document.
- */
+/** Records every call that observes, stores or sends, in the page and its frames. */
 const spy = `
   const calls = (top.calls ??= [])
   const note = (name) => calls.push(name)
   const watch = (holder, name, label = name) => {
     const found = holder && Object.getOwnPropertyDescriptor(holder, name)
     if (!found) return
-    // A question about the engine calls some on what they are not made for, and hears why that fails.
+    // Engine questions call some functions on wrong objects to get the error message. Ignore those calls.
     const isMeant = (on) => !holder.constructor || holder === window || on instanceof holder.constructor
     const watched = (code) => function (...args) {
       if (new.target || isMeant(this)) note(label)
@@ -52,7 +49,7 @@ const spy = `
 
 const surface = ['canvas', 'AudioContext', 'OfflineAudioContext', 'fonts', 'devices', 'voices']
 
-/** A page whose calls are written down from the moment that it has loaded the SDK. */
+/** Opens a page that records its calls once the SDK is loaded. */
 async function openSpied(): Promise<{ page: Page; sent: string[] }> {
   const sent: string[] = []
   const { page } = await bench.open({ script: spy })
@@ -63,7 +60,7 @@ async function openSpied(): Promise<{ page: Page; sent: string[] }> {
 
 const callsOf = (page: Page) => page.evaluate<string[]>('[...new Set(calls)].sort()')
 
-// Input, a look away and back, and more time than a whole snapshot takes.
+// Moves the pointer, types, hides and leaves the page, and waits longer than a snapshot takes.
 async function useFor(page: Page): Promise<void> {
   await page.mouse.move(10, 10)
   await page.mouse.move(60, 80)
@@ -80,7 +77,7 @@ const storedIn = (page: Page) =>
 
 const nothingStored = { local: [], session: [], databases: [], cookie: '' }
 
-test('before consent nothing is sent, stored or called, whatever the page is used for', async () => {
+test('before consent, nothing is sent, stored or called', async () => {
   const { page, sent } = await openSpied()
   const before = bench.server.events().length
   await page.evaluate(`void run({ publishableKey: '${key()}', consent: 'pending' })`)
@@ -95,12 +92,12 @@ test('before consent nothing is sent, stored or called, whatever the page is use
   expect(await storedIn(page)).toEqual(nothingStored)
 })
 
-test('a refusal keeps it so, and consent later begins, with what happens from then on', async () => {
+test('after refused consent nothing is sent, and later consent starts with later input', async () => {
   const { page, sent } = await openSpied()
   await page.evaluate(`void run({ publishableKey: '${key()}', consent: 'pending' })`)
   await page.evaluate(`client.consent(false), client.consent('true'), client.consent()`)
   await useFor(page)
-  // A refusal deletes what an earlier page stored, and makes no database for that.
+  // Refused consent deletes what an earlier page stored, without creating a database.
   expect(await callsOf(page)).toEqual(['indexedDB', 'localStorage', 'sessionStorage'])
   expect(await storedIn(page)).toEqual(nothingStored)
   expect(sent).toEqual([])
@@ -111,11 +108,11 @@ test('a refusal keeps it so, and consent later begins, with what happens from th
   expect(await callsOf(page)).toEqual(
     expect.arrayContaining(['canvas', 'fetch', 'navigator', 'listener']),
   )
-  // What was typed before is not told afterwards.
+  // Text that was typed before consent is not counted.
   expect(observationsOf(bench.server).at(-1)?.behavior?.keyboard.events ?? 0).toBe(0)
 })
 
-test('consent that is withdrawn ends it, deletes what was stored, and may be given again', async () => {
+test('withdrawn consent stops the SDK and deletes stored data, and can be given again', async () => {
   const { page, problems } = await bench.open()
   await page.evaluate(`run({ publishableKey: '${key()}' }).getSession()`)
   expect(await storedIn(page)).toMatchObject({ databases: ['tidegate'] })
@@ -134,7 +131,7 @@ test('consent that is withdrawn ends it, deletes what was stored, and may be giv
   expect(problems).toEqual([])
 })
 
-test('withdrawn in the middle of the first snapshot: it is neither sent nor stored', async () => {
+test('if consent is withdrawn during the first snapshot, it is neither sent nor stored', async () => {
   const { page } = await bench.open()
   const before = bench.server.plaintexts().length
   const answered = Promise.withResolvers<void>()
@@ -158,7 +155,7 @@ test('withdrawn in the middle of the first snapshot: it is neither sent nor stor
 })
 
 test.each([["consent: 'peding'"], ['consent: true'], ['consent: null'], ["mode: 'tiny'"]])(
-  'start with %s is refused, and starts nothing',
+  'start with %s fails, and starts nothing',
   async (option) => {
     const { page, sent } = await openSpied()
     const code = await page.evaluate(
@@ -170,13 +167,13 @@ test.each([["consent: 'peding'"], ['consent: true'], ['consent: null'], ["mode: 
   },
 )
 
-test('the minimal mode touches no canvas, graphics, audio, fonts or devices, and says that it did not', async () => {
+test('the minimal mode uses no canvas, graphics, audio, fonts or devices, and reports its mode', async () => {
   const { page } = await openSpied()
   await page.evaluate(`run({ publishableKey: '${key()}', mode: 'minimal' }).getSession()`)
   const calls = await callsOf(page)
   expect(calls.filter((call) => surface.includes(call))).toEqual([])
   expect(calls).toEqual(expect.arrayContaining(['fetch', 'navigator', 'Worker']))
-  const snapshot = observationsOf(bench.server).findLast((one) => one.snapshot)?.snapshot
+  const snapshot = observationsOf(bench.server).findLast((sent) => sent.snapshot)?.snapshot
   expect(snapshot?.collection.mode).toBe('minimal')
   const sent = { platform: 'web', isMinimal: true, engine: 'blink' } as const
   const complete = completenessOf({ ...sent, snapshot: snapshot ?? null })

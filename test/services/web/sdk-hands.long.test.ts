@@ -1,7 +1,7 @@
 import type { CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { Behavior } from '../../../schemas/observations.ts'
-import { addBehavior } from '../../../services/scoring/session/observed.ts'
+import { addBehavior } from '../../../services/scoring/session/observations.ts'
 import { needs } from '../../support/needs.ts'
 import { createSdkBench, handOver, observationsOf, type SdkBench } from './sdk-page.ts'
 
@@ -24,33 +24,34 @@ async function behaviorOf(act: (page: Page, cdp: CDPSession) => Promise<unknown>
   await handOver(bench, page)
   const sent = observationsOf(bench.server).slice(before)
   const behavior = sent
-    .flatMap((one) => one.behavior ?? [])
-    .reduce((known, more) => addBehavior(known, more))
+    .flatMap((observed) => observed.behavior ?? [])
+    .reduce((total, next) => addBehavior(total, next))
   await cdp.detach()
   return behavior
 }
 
-/** Sent together, so that nothing but the browser is between them. */
-const together = (cdp: CDPSession, events: (typeof down | typeof up)[]) =>
+/** Sends key events at the same time, so that only the browser adds a delay. */
+const sendTogether = (cdp: CDPSession, events: (typeof down | typeof up)[]) =>
   Promise.all(events.map((event) => cdp.send('Input.dispatchKeyEvent', event)))
 const key = { key: 'a', code: 'KeyA', windowsVirtualKeyCode: 65 }
 const down = { ...key, type: 'keyDown', text: 'a' } as const
 const up = { ...key, type: 'keyUp' } as const
 
-/** On a busy machine the browser itself takes breaks, so that events did not follow at once. Then they come again. */
-async function atOnce(
-  followed: (behavior: Behavior) => boolean,
+/** Repeats `act` until `isDone`, because on a busy machine the browser may pause between events. */
+async function repeatUntil(
+  isDone: (behavior: Behavior) => boolean,
   act: Parameters<typeof behaviorOf>[0],
 ): Promise<Behavior> {
   let behavior = await behaviorOf(act)
-  for (let again = 0; again < 8 && !followed(behavior); again++) behavior = await behaviorOf(act)
+  for (let repeats = 0; repeats < 8 && !isDone(behavior); repeats++)
+    behavior = await behaviorOf(act)
   return behavior
 }
 
 describe('keys', () => {
-  test('that follow at once, on each other and on a press, are counted', async () => {
-    const { keyboard } = await atOnce(
-      ({ keyboard: k }) => k.hasty > 0 && k.abutting >= 6,
+  test('that follow each other, or a click, without a pause are counted', async () => {
+    const { keyboard } = await repeatUntil(
+      ({ keyboard }) => keyboard.hasty > 0 && keyboard.abutting >= 6,
       async (page, cdp) => {
         await page.hover('#name')
         await page.mouse.down()
@@ -58,16 +59,16 @@ describe('keys', () => {
         const released = { type: 'mouseReleased', x, y, button: 'left', clickCount: 1 } as const
         await Promise.all([
           cdp.send('Input.dispatchMouseEvent', released),
-          together(cdp, [down, up]),
+          sendTogether(cdp, [down, up]),
         ])
-        for (let repeats = 0; repeats < 6; repeats++) await together(cdp, [down, up, down, up])
+        for (let repeats = 0; repeats < 6; repeats++) await sendTogether(cdp, [down, up, down, up])
       },
     )
     expect(keyboard).toMatchObject({ keys: 13, letters: 13, hasty: 1 })
     expect(keyboard.abutting).toBeGreaterThanOrEqual(6)
   })
 
-  test('that rest between each other are not', async () => {
+  test('with pauses between them are not counted', async () => {
     const { keyboard } = await behaviorOf(async (page) => {
       await page.click('#name')
       await page.waitForTimeout(80)
@@ -77,7 +78,7 @@ describe('keys', () => {
     expect(keyboard).toMatchObject({ keys: 3, letters: 3, hasty: 0, abutting: 0 })
   })
 
-  test('that overlap do not abut', async () => {
+  test('that overlap do not count as abutting', async () => {
     const { keyboard } = await behaviorOf(async (page) => {
       await page.focus('#name')
       await page.keyboard.down('a')
@@ -96,10 +97,10 @@ describe('a pointer', () => {
     await page.mouse.up()
   }
 
-  test('that is far away at once jumps, and one that comes into the page does not', async () => {
+  test('that moves far in one event counts as a jump, but not when it enters the page', async () => {
     const { mouse } = await behaviorOf(async (page) => {
       await pressAt(page, 300, 300)
-      // On a busy machine an event may be late, and does not count.
+      // Several, because on a busy machine late events do not count.
       for (let presses = 0; presses < 5; presses++)
         await pressAt(page, presses % 2 ? 300 : 600, 300)
     })
@@ -108,7 +109,7 @@ describe('a pointer', () => {
     expect(mouse.jumps).toBeLessThanOrEqual(5)
   })
 
-  test('that was out of sight, or moves as hands do, does not', async () => {
+  test('that left the window, or moves step by step, does not jump', async () => {
     const { mouse } = await behaviorOf(async (page) => {
       await page.mouse.move(300, 300)
       await page.evaluate(`dispatchEvent(new Event('blur')), undefined`)
@@ -125,9 +126,9 @@ describe('touches', () => {
   const screen = { screenWidth: 412, screenHeight: 915 }
   const phone = { width: 412, height: 839, deviceScaleFactor: 2.625, mobile: true, ...screen }
 
-  test('without a finger last no time, have no size, and lie beside their place', async () => {
-    const { touch } = await atOnce(
-      ({ touch: t }) => t.instant > 0,
+  test('that are injected are instant, have default contact, and are displaced', async () => {
+    const { touch } = await repeatUntil(
+      ({ touch }) => touch.instant > 0,
       async (_, cdp) => {
         await cdp.send('Emulation.setDeviceMetricsOverride', phone)
         await cdp.send('Emulation.setTouchEmulationEnabled', { enabled: true })
@@ -151,7 +152,7 @@ describe('a form', () => {
     document.querySelector('${id}').dispatchEvent(new InputEvent('input', { bubbles: true }))
   })()`
 
-  test('that script fills is told by what has the focus', async () => {
+  test('filled by script has silent changes and uncaused focuses', async () => {
     const { form } = await behaviorOf(async (page) => {
       await page.evaluate(fill('#name'))
       await page.evaluate(`document.querySelector('#text').focus()`)
@@ -161,7 +162,7 @@ describe('a form', () => {
     expect(form).toMatchObject({ focuses: 1, uncaused_focuses: 1 })
   })
 
-  test('in which somebody presses and types has a cause for each', async () => {
+  test('filled by mouse and keyboard has a cause for each change', async () => {
     const { form } = await behaviorOf(async (page) => {
       await page.click('#name')
       await page.keyboard.type('ada')

@@ -41,17 +41,17 @@ interface Opened {
 export interface SdkBench {
   server: CollectServer
   /**
-   * The page, which has loaded the SDK and not started it, in a tab that remembers no session. It is the same tab each
-   * time, since a new one costs more than all that the SDK does in it. Problems of the page itself are collected.
+   * Opens a page that has loaded the SDK but not started it, in a tab without a session. Reuses the tab, because
+   * opening a new one is slow. Collects the page's uncaught errors.
    */
   open(opening?: Opening): Promise<Opened>
-  /** As `open`, in a tab beside it, which the caller closes. */
+  /** Like `open`, but in a new tab, which the caller closes. */
   openTab(): Promise<Opened>
   forgetCookies(): Promise<void>
   close(): Promise<void>
 }
 
-/** Pages of ours with the collect service behind them, for any browser. */
+/** Starts a collect server with test pages, for any browser. */
 export async function createPageServer(): Promise<CollectServer> {
   const server = await createCollectServer()
   await webRoutes(server.app, { random: randomBytes })
@@ -63,7 +63,7 @@ export async function createPageServer(): Promise<CollectServer> {
   return server
 }
 
-/** Real Chromium on a page of ours, with the collect service behind it. */
+/** Starts Chromium and a collect server with test pages. */
 export async function createSdkBench(): Promise<SdkBench> {
   const server = await createPageServer()
   const profile = await createProfile()
@@ -99,7 +99,7 @@ export async function createSdkBench(): Promise<SdkBench> {
   }
 }
 
-/** The observations of all accepted bodies, as the server reads them. */
+/** Returns the observations of all accepted bodies, as the server parses them. */
 export function observationsOf(server: CollectServer) {
   return server.plaintexts().map((text) => observationsSchema.parse(JSON.parse(text)))
 }
@@ -110,7 +110,7 @@ export function lastSnapshot(server: CollectServer): Snapshot {
   return snapshot
 }
 
-/** Starts the SDK in the page and hands over; the answer of getSession. */
+/** Starts the SDK in the page, and returns the result of getSession. */
 export function handOver(
   { server }: SdkBench,
   page: Page,

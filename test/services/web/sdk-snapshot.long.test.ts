@@ -27,13 +27,13 @@ beforeEach(async () => {
 afterAll(() => bench.close())
 
 describe('the snapshot', () => {
-  /** Answered when a document is opened, and by apps. */
-  const notAsked = ['collection', 'proofs', 'native']
-  /** Members for which a headless Chromium on a bare machine has no value. */
+  /** Families that are not collected by tasks of their own. */
+  const withoutTask = ['collection', 'proofs', 'native']
+  /** Members that are null in a headless Chromium on a minimal machine. */
   const empty = [
     'audio.default_voice_lang',
     'automation.webdriver_worker',
-    // Only SDKs before 0.2 give these back.
+    // Only SDKs before 0.2 send these.
     'proofs.challenge',
     'proofs.timing_nonce',
     /^webgpu\.(?!available)/,
@@ -42,12 +42,11 @@ describe('the snapshot', () => {
 
   const missing = () =>
     nulls(lastSnapshot(bench.server)).filter(
-      (path) =>
-        !empty.some((known) => (typeof known === 'string' ? known === path : known.test(path))),
+      (path) => !empty.some((item) => (typeof item === 'string' ? item === path : item.test(path))),
     )
 
-  // A family that is late on an overloaded machine is null by design.
-  test('has a value wherever Chromium has one', async () => {
+  // Retries, because on an overloaded machine a late part is null by design.
+  test('has every value that Chromium has', async () => {
     await eventually(
       async () => {
         await handOver(bench, page)
@@ -57,7 +56,7 @@ describe('the snapshot', () => {
     )
   }, 60_000)
 
-  test('is the same the next time, apart from the proofs', async () => {
+  test('is the same after a reload, except for the proofs', async () => {
     await handOver(bench, page)
     const { proofs: firstProofs, ...first } = lastSnapshot(bench.server)
     await page.reload()
@@ -70,12 +69,12 @@ describe('the snapshot', () => {
     expect(proofs.engine_answers).toHaveLength(12)
   })
 
-  test("answers the deployment's own questions with the hand-off, and without a request of its own", async () => {
+  test("answers the deployment's own questions in the hand-off, without an extra request", async () => {
     const before = observationsOf(bench.server).length
     await handOver(bench, page)
     const sent = observationsOf(bench.server).slice(before)
     const asked = sent.flatMap(({ engine_answers: answers = [] }) => answers)
-    expect(sent.map((one) => [one.snapshot !== undefined, one.engine_answers?.length])).toEqual([
+    expect(sent.map((body) => [body.snapshot !== undefined, body.engine_answers?.length])).toEqual([
       [true, undefined],
       [false, 12],
     ])
@@ -84,24 +83,24 @@ describe('the snapshot', () => {
   })
 
   test.each([
-    ['1 ms, as in every Firefox', 'Math.floor(now())', false],
+    ['1 ms, as in Firefox', 'Math.floor(now())', false],
     [
-      '16.67 ms, as with resistance to fingerprinting',
+      '16.67 ms, as with fingerprinting protection',
       'Math.floor(now() / (50 / 3)) * (50 / 3)',
       true,
     ],
-    ['nothing, as where it stands still', '1000', null],
-  ])('of a clock in steps of %s', async (_, reading, expected) => {
+    ['0 ms, as if it stands still', '1000', null],
+  ])('detects reduced timer precision with steps of %s', async (_, reading, expected) => {
     await page.evaluate(`(() => {
       const now = performance.now.bind(performance)
-      // A browser that rounds reads its clock more slowly; too quick a machine would see no step in so many reads.
+      // Reads the clock several times, because on a fast machine the SDK would otherwise see no step.
       performance.now = () => (now(), now(), now(), ${reading})
     })()`)
     await handOver(bench, page)
     expect(lastSnapshot(bench.server).tamper.timer_precision_reduced).toBe(expected)
   })
 
-  test('has of globals only those with the exact marks of a driver', async () => {
+  test('reports only globals with the exact name of a driver global', async () => {
     await page.evaluate(`Object.assign(window, {
       app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
     await handOver(bench, page)
@@ -110,7 +109,7 @@ describe('the snapshot', () => {
     ])
   })
 
-  test('begins in an idle moment, and has a task for each family where each step takes long', async () => {
+  test('starts when the page is idle, and runs each family in its own task on a slow machine', async () => {
     await page.evaluate(`(() => {
       let [elapsed, lastTask] = [0, -1]
       window.tasks = 0
@@ -132,12 +131,12 @@ describe('the snapshot', () => {
     await handOver(bench, page)
     expect(await page.evaluate('idle')).toEqual({ timeout: 100 })
     const families = Object.keys(snapshotSchema.parse({})).filter(
-      (name) => !notAsked.includes(name),
+      (name) => !withoutTask.includes(name),
     )
     expect(await page.evaluate('tasks')).toBeGreaterThanOrEqual(families.length)
   })
 
-  test('calls blocked what failed, and not late', async () => {
+  test('reports a failed part as blocked, not as late', async () => {
     await page.evaluate(`HTMLCanvasElement.prototype.getContext = () => null`)
     await handOver(bench, page)
     const { webgl, collection } = lastSnapshot(bench.server)
@@ -146,7 +145,7 @@ describe('the snapshot', () => {
     expect(collection.withheld.filter(({ reason }) => reason === 'late')).toEqual([])
   })
 
-  test('goes again with the next body once all is there, where a part was late', async () => {
+  test('is sent again with the next body if a part was late', async () => {
     await page.evaluate(`(() => {
       const { prototype } = OfflineAudioContext
       const render = prototype.startRendering
@@ -160,17 +159,17 @@ describe('the snapshot', () => {
     expect(late.collection.withheld).toContainEqual({ group: 'audio', reason: 'late' })
     await page.evaluate('release()')
     await page.evaluate('client.getSession()')
-    const whole = lastSnapshot(bench.server)
-    expect(whole.audio.hash).not.toBeNull()
-    expect(whole.collection.withheld.map(({ group }) => group)).not.toContain('audio')
-    expect(whole.proofs.answer_mac).toBe(late.proofs.answer_mac)
+    const complete = lastSnapshot(bench.server)
+    expect(complete.audio.hash).not.toBeNull()
+    expect(complete.collection.withheld.map(({ group }) => group)).not.toContain('audio')
+    expect(complete.proofs.answer_mac).toBe(late.proofs.answer_mac)
     const snapshots = observationsOf(bench.server).filter(
       ({ snapshot }) => snapshot?.proofs.answer_mac === late.proofs.answer_mac,
     )
     expect(snapshots).toHaveLength(2)
   })
 
-  test('comes with an address of at most 2048 characters, however long that of the page is', async () => {
+  test('comes with the page URL, shortened to 2048 characters', async () => {
     await page.evaluate(`history.replaceState(null, '', '/page?' + 'q'.repeat(20_000)), undefined`)
     const opening = page.waitForRequest('**/v2/collect/sessions')
     await handOver(bench, page)

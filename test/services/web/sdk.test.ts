@@ -27,21 +27,21 @@ afterAll(() => bench.close())
 
 const key = () => bench.server.publishableKey
 
-const ofSession = (sessionId: string) =>
+const eventsOf = (sessionId: string) =>
   bench.server.events().filter(({ data }) => 'session_id' in data && data.session_id === sessionId)
 
-const countOf = (sessionId: string, wanted: string) =>
-  ofSession(sessionId).filter(({ type }) => type === wanted).length
+const countOf = (sessionId: string, eventType: string) =>
+  eventsOf(sessionId).filter(({ type }) => type === eventType).length
 
 describe('the client', () => {
-  test('start gives one client for one key and endpoint', async () => {
+  test('start returns the same client for the same key and endpoint', async () => {
     const same = await page.evaluate(`
       start({ publishableKey: '${key()}' }) === start({ publishableKey: '${key()}', endpoint: location.origin + '/' })
       && start({ publishableKey: '${key()}' }) !== start({ publishableKey: 'pk_test_other' })`)
     expect(same).toBe(true)
   })
 
-  test('overlapping calls of getSession share one hand-off, a later call makes another', async () => {
+  test('overlapping calls of getSession share one hand-off, and a later call makes another', async () => {
     const before = bench.server.handOffs()
     const [first, second] = await page.evaluate<{ sealedToken: string }[]>(`
       run({ publishableKey: '${key()}' }), Promise.all([client.getSession(), client.getSession()])`)
@@ -51,7 +51,7 @@ describe('the client', () => {
     expect(later.sealedToken).not.toBe(first?.sealedToken)
   })
 
-  test('waitForFingerprint settles, and says nothing about a verdict or a visitor', async () => {
+  test('waitForFingerprint resolves without verdict or visitor', async () => {
     const ready = await page.evaluate(`run({ publishableKey: '${key()}' }).waitForFingerprint()`)
     expect(ready).toEqual({
       ready: true,
@@ -60,7 +60,7 @@ describe('the client', () => {
     })
   })
 
-  test('destroy stops it: getSession rejects, and the same key starts a new client', async () => {
+  test('destroy makes calls reject, and the same key then starts a new client', async () => {
     const outcome = await page.evaluate(`(async () => {
       const first = run({ publishableKey: '${key()}' })
       await first.waitForFingerprint()
@@ -70,36 +70,36 @@ describe('the client', () => {
       return { codes: await Promise.all(calls), fresh: start({ publishableKey: '${key()}' }) !== first }
     })()`)
     expect(outcome).toEqual({ codes: ['client.destroyed', 'client.destroyed'], fresh: true })
-    const heard = { name: 'ClientError', code: 'client.destroyed' }
-    expect(await page.evaluate('errors')).toEqual([heard, heard])
+    const reported = { name: 'ClientError', code: 'client.destroyed' }
+    expect(await page.evaluate('errors')).toEqual([reported, reported])
   })
 })
 
-describe('what fails', () => {
-  test('a server that is down: getSession rejects, onError hears of it, the page has no error', async () => {
+describe('failures', () => {
+  test('if the server is down, getSession rejects and onError reports it, without an uncaught error', async () => {
     const outcome = await page.evaluate(`
       run({ publishableKey: '${key()}', endpoint: 'http://127.0.0.1:9' })
         .getSession().then(() => 'handed over', (error) => error.code)`)
     expect(outcome).toBe('network')
-    const heard = { name: 'CollectError', code: 'network' }
-    await eventually(async () => expect(await page.evaluate('errors')).toContainEqual(heard))
+    const reported = { name: 'CollectError', code: 'network' }
+    await eventually(async () => expect(await page.evaluate('errors')).toContainEqual(reported))
   })
 
   test.each([
     ['no options', 'undefined'],
     ['null', 'null'],
     ['no key', '{}'],
-    ['a key that is no text', '{ publishableKey: 7 }'],
+    ['a key that is no string', '{ publishableKey: 7 }'],
     ['an endpoint that is no URL', "{ publishableKey: 'pk_test_x', endpoint: 'http://' }"],
-    ['an endpoint that is no text', "{ publishableKey: 'pk_test_x', endpoint: {} }"],
-    ['an endpoint of no server', "{ publishableKey: 'pk_test_x', endpoint: 'javascript:0' }"],
+    ['an endpoint that is no string', "{ publishableKey: 'pk_test_x', endpoint: {} }"],
+    ['an endpoint that is not http', "{ publishableKey: 'pk_test_x', endpoint: 'javascript:0' }"],
   ])(
-    'start with %s: nothing is thrown, every call rejects, onError hears why',
+    'start with %s does not throw, but every call rejects, and onError reports the reason',
     async (_, options) => {
       const codes = await page.evaluate(`(async () => {
       const client = start(${options})
-      const heard = new Promise((resolve) => client.onError(resolve))
-      const calls = [heard, client.getSession().catch((e) => e), client.waitForFingerprint().catch((e) => e)]
+      const reported = new Promise((resolve) => client.onError(resolve))
+      const calls = [reported, client.getSession().catch((e) => e), client.waitForFingerprint().catch((e) => e)]
       const errors = await Promise.all(calls)
       client.destroy()
       return errors.map(({ code }) => code)
@@ -108,26 +108,26 @@ describe('what fails', () => {
     },
   )
 
-  test('waitForFingerprint: onError hears of it too, and what has no code gets one', async () => {
+  test('an error of waitForFingerprint without a code gets one, and onError reports it', async () => {
     const code = await page.evaluate(`(async () => {
       window.btoa = () => { throw new Error('blocked') }
       return run({ publishableKey: '${key()}' }).waitForFingerprint().catch((error) => error.code)
     })()`)
     expect(code).toBe('client.failed')
-    const heard = await page.evaluate<unknown[]>('errors')
-    expect(heard.length).toBeGreaterThanOrEqual(2)
-    expect(new Set(heard.map((error) => JSON.stringify(error)))).toEqual(
+    const reported = await page.evaluate<unknown[]>('errors')
+    expect(reported.length).toBeGreaterThanOrEqual(2)
+    expect(new Set(reported.map((error) => JSON.stringify(error)))).toEqual(
       new Set([JSON.stringify({ name: 'ClientError', code: 'client.failed' })]),
     )
   })
 
-  test('a refused key', async () => {
+  test('an unknown key makes getSession reject with its error code', async () => {
     const code = await page.evaluate(`
       run({ publishableKey: 'pk_test_wrong' }).getSession().catch((error) => error.code)`)
     expect(code).toBe('auth.invalid_api_key')
   })
 
-  test('APIs that throw: the rest is still collected', async () => {
+  test('if some APIs throw, the rest is still collected', async () => {
     await page.evaluate(`
       Object.defineProperty(HTMLCanvasElement.prototype, 'getContext', { value() { throw new Error('blocked') } })
       Object.defineProperty(window, 'OfflineAudioContext', { value: undefined })
@@ -143,7 +143,7 @@ describe('what fails', () => {
     expect(snapshot.tamper.patched_functions).toContain('HTMLCanvasElement.getContext')
   })
 
-  test('no Web Crypto, as outside of secure contexts: a script computes the same', async () => {
+  test('without Web Crypto, a script computes the same results', async () => {
     await handOver(bench, page)
     const { canvas, audio } = lastSnapshot(bench.server)
     await open({
@@ -153,7 +153,7 @@ describe('what fails', () => {
     expect(lastSnapshot(bench.server)).toMatchObject({ canvas, audio })
   })
 
-  test('a policy that forbids workers leaves the worker unknown, not false', async () => {
+  test('if the CSP forbids workers, worker values are null, not false', async () => {
     await open({ path: '/strict' })
     await handOver(bench, page)
     const { worker, automation, iframe } = lastSnapshot(bench.server)
@@ -162,7 +162,7 @@ describe('what fails', () => {
     expect(iframe.available).toBe(true)
   })
 
-  test('a page that demands trusted types reports nothing, and loses nothing', async () => {
+  test('on a page that requires Trusted Types, there are no violations and no missing data', async () => {
     await open({
       path: '/trusted',
       script: `window.violations = []
@@ -171,25 +171,25 @@ describe('what fails', () => {
     await handOver(bench, page)
     expect(await page.evaluate('violations')).toEqual([])
     const { worker, iframe, tamper } = lastSnapshot(bench.server)
-    const isThere = [worker.available, iframe.available, tamper.iframe_srcdoc_proxy]
-    expect(isThere).toEqual([true, true, false])
+    const available = [worker.available, iframe.available, tamper.iframe_srcdoc_proxy]
+    expect(available).toEqual([true, true, false])
   })
 
-  test('a session that the server has ended is replaced once, in silence', async () => {
+  test('a session that the server has ended is replaced once, without an error', async () => {
     const first = await handOver(bench, page)
-    let refusals = 0
+    let requests = 0
     const json = { error: { code: 'session.invalid_or_expired', message: 'over' } }
     await page.route('**/results', (route) =>
-      refusals++ === 0 ? route.fulfill({ status: 410, json }) : route.continue(),
+      requests++ === 0 ? route.fulfill({ status: 410, json }) : route.continue(),
     )
     const second = await handOver(bench, page)
     expect(second.sessionId).not.toBe(first.sessionId)
-    expect(refusals).toBe(2)
+    expect(requests).toBe(2)
   })
 })
 
 describe('sessions and visitors', () => {
-  test('a reload is a new document of the same session; a new tab is a new session of the same browser', async () => {
+  test('a reload opens a new document of the same session, and a new tab a new session of the same browser', async () => {
     const first = await handOver(bench, page)
     await page.reload()
     await page.waitForSelector('html[data-ready]')
@@ -204,7 +204,7 @@ describe('sessions and visitors', () => {
     await next.page.close()
   })
 
-  test('the browser is known again when only one of its stores is left', async () => {
+  test('the browser is recognized if only one kind of storage is left', async () => {
     const first = await handOver(bench, page)
     for (const forget of ['localStorage.clear()', "indexedDB.deleteDatabase('tidegate')"]) {
       await bench.forgetCookies()
@@ -219,14 +219,14 @@ describe('sessions and visitors', () => {
 })
 
 function continuityOf(sessionId: string): string | undefined {
-  const opened = ofSession(sessionId).find(({ type }) => type === 'SessionOpened')
+  const opened = eventsOf(sessionId).find(({ type }) => type === 'SessionOpened')
   return opened?.type === 'SessionOpened' ? opened.data.continuity_id : undefined
 }
 
-describe('behaviour', () => {
+describe('behavior', () => {
   const planted = 'Xyzzy-plugh-42'
 
-  test('is sent as timings and counts, without a typed, pasted or stored value', async () => {
+  test('is sent as timings and counts, never as text', async () => {
     const { sessionId } = await handOver(bench, page)
     const before = bench.server.plaintexts().length
     await page.mouse.move(10, 10)
@@ -249,16 +249,16 @@ describe('behaviour', () => {
     expect(total('mouse', 'moves')).toBeGreaterThanOrEqual(8)
     expect(total('mouse', 'clicks')).toBe(2)
     expect(total('mouse', 'untrusted')).toBe(1)
-    // A script's click is none.
+    // A click by script does not count as an activation.
     expect(total('mouse', 'activations')).toBe(1)
     expect(total('form', 'submits')).toBe(1)
-    // Playwright's fill puts the text there without a key.
+    // `page.fill` changes the text without a key press.
     expect(total('form', 'silent_changes')).toBe(1)
     expect(total('scroll', 'wheel')).toBeGreaterThanOrEqual(1)
-    expect(ofSession(sessionId).length).toBeGreaterThan(0)
+    expect(eventsOf(sessionId).length).toBeGreaterThan(0)
   })
 
-  test('says that a button was pressed without a pointer, as a screen reader presses it', async () => {
+  test('counts the activation of a button without a pointer, as by a screen reader', async () => {
     await handOver(bench, page)
     const before = bench.server.plaintexts().length
     await page.evaluate(
@@ -271,7 +271,7 @@ describe('behaviour', () => {
     expect(mouse).toMatchObject({ events: 0, clicks: 0, activations: 1 })
   })
 
-  test('a hand-off is bound to the text that it is asked for with', async () => {
+  test('a hand-off has the binding that was passed to getSession', async () => {
     const before = bench.server.handOffs()
     const tokens = await page.evaluate<string[]>(`
       run({ publishableKey: '${key()}' }), Promise.all([
@@ -284,7 +284,7 @@ describe('behaviour', () => {
     expect(bindings.filter(Boolean)).toEqual(['form 1', 'form 2'].map(bindingOf))
   })
 
-  test('goes in batches at the interval that the server names, and only when something happened', async () => {
+  test('is sent in batches at the interval of the server, and only after input', async () => {
     const { sessionId } = await handOver(bench, page)
     const batches = () => countOf(sessionId, 'BatchReceived')
     const before = batches()
@@ -292,7 +292,7 @@ describe('behaviour', () => {
     await eventually(async () => expect(batches()).toBe(before + 1))
   })
 
-  test('a page that comes back from the back/forward cache goes on with its document', async () => {
+  test('a page from the back/forward cache continues its document', async () => {
     const { sessionId } = await handOver(bench, page)
     const batches = () => countOf(sessionId, 'BatchReceived')
     await page.evaluate(
@@ -307,13 +307,13 @@ describe('behaviour', () => {
     expect(countOf(sessionId, 'DocumentOpened')).toBe(1)
   })
 
-  test('what is left goes out when the page is left', async () => {
+  test('unsent input is sent when the page is left', async () => {
     const { sessionId } = await handOver(bench, page)
-    // Held back, so that only leaving can send it.
+    // Without timers, only leaving the page sends a batch.
     await page.evaluate('setTimeout = () => 0, undefined')
     await page.mouse.move(50, 50, { steps: 5 })
-    const before = ofSession(sessionId).length
+    const before = eventsOf(sessionId).length
     await page.goto('about:blank')
-    await eventually(async () => expect(ofSession(sessionId).length).toBe(before + 1))
+    await eventually(async () => expect(eventsOf(sessionId).length).toBe(before + 1))
   })
 })

@@ -9,7 +9,11 @@ import type {
   DirectEvent,
   DirectResponse,
 } from '../../../infra/wire/webhooks/direct-call.ts'
-import { deliveriesOf, findEndpoint, findEvents } from '../../../projections/webhooks/queries.ts'
+import {
+  findDeliveriesByEvent,
+  findEndpoint,
+  findEvents,
+} from '../../../projections/webhooks/queries.ts'
 import { createSigningSecrets } from '../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../services/webhooks/direct-calls.ts'
 import { dumpDatabase } from '../../support/dump.ts'
@@ -34,7 +38,7 @@ const answering = (code: number, body: string): Behaviour => ({
   answer: (_, response) => void response.writeHead(code).end(body),
 })
 
-/** As Gate does: an envelope is accepted, 4xx is refused, anything else may be better the next time. */
+/** Judges like Gate: accepts an envelope, refuses 4xx, and retries anything else. */
 function judge({ status: code, body }: DirectResponse) {
   if (code === 200 && body.includes('envelope')) return { kind: 'accepted' as const }
   if (code >= 400 && code < 500)
@@ -93,13 +97,13 @@ describe.each(openTestLogs())('$name', async (testLog) => {
 
   async function shown({ eventId }: DirectDelivery) {
     await world.readable()
-    return (await deliveriesOf(world.pool, [eventId]))[0]
+    return (await findDeliveriesByEvent(world.pool, [eventId]))[0]
   }
 
   const requestsTo = ({ path }: { path: string }) =>
     receiver.requests.filter((one) => one.path === path)
 
-  test('an endpoint that a service is told at is flagged when it says 410, until it answers', async () => {
+  test('an endpoint that a Gate service needs is flagged when it returns 410, until it succeeds', async () => {
     const endpoint = await subscribedEndpoint()
     const { id: endpointId, organizationId } = endpoint
     const serviceId = `told-${random().slice(6)}`
@@ -120,7 +124,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await eventually(() => isFlagged(null))
   })
 
-  test('attempts are made when they are asked for, each under the id of the event, until one is accepted', async () => {
+  test('attempts are made on request, each with the event id, until one is accepted', async () => {
     const endpoint = await subscribedEndpoint()
     const which = await raised(endpoint)
     behaviour = answering(200, 'later')
@@ -155,19 +159,19 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   })
 
   test.each([
-    ['a refused answer', 422, false, 'The receiver refused it.'],
-    ['a last attempt without a good one', 500, true, 'There was no envelope.'],
+    ['a refused response', 422, false, 'The receiver refused it.'],
+    ['a last attempt without a valid response', 500, true, 'There was no envelope.'],
   ])('%s ends the delivery', async (_, code, isLast, problem) => {
     const endpoint = await subscribedEndpoint()
     const which = await raised(endpoint)
     behaviour = status(code)
     expect(await attempt(which, { isLast })).toEqual({ kind: 'failed', problem })
     expect(await shown(which)).toMatchObject({ status: 'failed', response_status: code })
-    expect(await attempt(which, { attempt: 2 })).toEqual(notSent('ended'))
+    expect(await attempt(which, { attempt: 2 })).toEqual(notSent('already_failed'))
     expect(requestsTo(endpoint)).toHaveLength(1)
   })
 
-  test('an attempt after a rotation verifies with the new secret and with the one before', async () => {
+  test('an attempt after a rotation verifies with the new secret and with the previous one', async () => {
     const endpoint = await subscribedEndpoint()
     const which = await raised(endpoint)
     const secrets = [endpoint.secret, await world.rotate(endpoint)]
@@ -177,11 +181,11 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     const [request] = requestsTo(endpoint)
     if (!request) throw new Error('nothing arrived')
     expect(secrets.map((secret) => verifiesStandard(request, secret))).toEqual([true, true])
-    // The header with room for one signature has the new secret's.
+    // The header with a single signature uses the new secret.
     expect(secrets.map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
   })
 
-  test('an event raised again is the first one, and has one delivery', async () => {
+  test('an event raised again is the same event with one delivery', async () => {
     const [one, other] = [await subscribedEndpoint(), await subscribedEndpoint()]
     const event = eventFor(one)
     const ids = await Promise.all([event, event, event].map((same) => calls.raise(same)))
@@ -189,14 +193,14 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     const [eventId = ''] = ids
     expect(ids).toEqual(Array(4).fill(eventId))
     await world.readable()
-    const deliveries = await deliveriesOf(world.pool, [eventId])
+    const deliveries = await findDeliveriesByEvent(world.pool, [eventId])
     expect(deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([one.id])
     const stored = (await findEvents(world.pool, [eventId])).get(eventId)
     expect(JSON.parse(stored?.data ?? '')).toEqual(event.data)
     expect(await attempt({ eventId, endpointId: other.id })).toEqual(notSent('not_raised'))
   })
 
-  test('an attempt that was made and not recorded is made again under its number, and counted once', async () => {
+  test('an attempt that was made but not recorded is repeated under its number, and counted once', async () => {
     const endpoint = await subscribedEndpoint()
     const which = await raised(endpoint)
     const append = () => Promise.reject(new Error('the log is away'))
@@ -204,7 +208,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await expect(attempt(which, {}, callsOver({ ...world.log, append }))).rejects.toThrow('away')
     expect(await shown(which)).toMatchObject({ status: 'pending', attempts: 0 })
     expect(await attempt(which)).toMatchObject({ kind: 'accepted' })
-    // Its sender crashed before it could use the answer, which nobody else has.
+    // The sender crashed before it could use the response.
     expect(await attempt(which)).toMatchObject({ kind: 'accepted' })
     expect(await shown(which)).toMatchObject({ status: 'succeeded', attempts: 1 })
     expect(requestsTo(endpoint)).toHaveLength(3)
@@ -222,7 +226,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
         }),
     ],
     [
-      // As after a rebuild without its data key.
+      // As after a rebuild without the data key.
       'event_unreadable',
       (_, { eventId }) =>
         world.pool.query(`update read.webhook_events set data = '{}' where event_id = $1`, [
@@ -237,7 +241,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(requestsTo(endpoint)).toEqual([])
   })
 
-  test('nothing is sent to the endpoint of another organization, or that was not raised', async () => {
+  test('nothing is sent to an endpoint of another organization, or for an event that was not raised', async () => {
     const endpoint = await subscribedEndpoint()
     const organizationId = await world.organization()
     const foreign = await raised({ ...endpoint, organizationId })
@@ -247,18 +251,18 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(requestsTo(endpoint)).toEqual([])
   })
 
-  test('what is given up is shown with the reason, and is not sent any more', async () => {
+  test('a cancelled delivery has the reason and is not sent again', async () => {
     const which = await raised(await subscribedEndpoint())
     behaviour = status(500)
     await attempt(which)
     await world.readable()
-    for (let i = 0; i < 2; i++) await calls.giveUp(which, 'The session has expired.')
+    for (let i = 0; i < 2; i++) await calls.cancel(which, 'The session has expired.')
     const skipped = { status: 'skipped', error: 'The session has expired.' }
     expect(await shown(which)).toMatchObject(skipped)
-    expect(await attempt(which, { attempt: 2 })).toEqual(notSent('ended'))
+    expect(await attempt(which, { attempt: 2 })).toEqual(notSent('already_failed'))
   })
 
-  test('the queue leaves direct deliveries alone, and a delivery of the queue is not made directly', async () => {
+  test('the queue ignores direct deliveries, and a queued delivery cannot be made directly', async () => {
     const endpoint = await subscribedEndpoint([type, 'session.result.persisted'])
     const direct = await raised(endpoint)
     const [queued = ''] = await world.raise(endpoint)
@@ -272,7 +276,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await shown(direct)).toMatchObject({ status: 'pending', attempts: 0 })
   })
 
-  test('no word of an answer is in the log or in any table', async () => {
+  test('response bodies are stored neither on the log nor in any table', async () => {
     const endpoint = await subscribedEndpoint()
     const [credential, known] = [`credential-${random()}`, `known-${random()}`]
     for (const [code, body] of [

@@ -6,7 +6,7 @@ export const hex = (bytes: number) => randomBytes(bytes).toString('hex')
 
 export type LeaseWorld = Awaited<ReturnType<typeof openLeaseWorld>>
 
-/** The read model's tables, filled by hand, and the leases: what taking does depends on rows alone. */
+/** Leases, and tables of the read model that tests fill directly. */
 export async function openLeaseWorld() {
   const database = await createTestDatabase()
   const { pool } = database
@@ -18,7 +18,7 @@ export async function openLeaseWorld() {
   return {
     pool,
     schema,
-    /** Deliveries `${endpointId}/1` and on, due from then on (epoch milliseconds), one millisecond apart. */
+    /** Inserts deliveries `${endpointId}/1` and so on, due one millisecond apart from `dueAt` (epoch milliseconds). */
     async show(due: { endpointId: string; count: number; dueAt: number }): Promise<void> {
       await pool.query(
         `insert into ${schema}.webhook_deliveries (delivery_id, event_id, endpoint_id, organization_id, environment,
@@ -28,7 +28,7 @@ export async function openLeaseWorld() {
         [due.endpointId, due.count, due.dueAt],
       )
     },
-    /** As the projection does when it applies what happened. */
+    /** Updates the delivery as the projection would. */
     async apply(
       deliveryId: string,
       {
@@ -43,7 +43,7 @@ export async function openLeaseWorld() {
         [deliveryId, status, attempts, nextAttemptAt],
       )
     },
-    /** As `delivery attempt state`. */
+    /** Returns the leases as `delivery attempt state`. */
     async leases(): Promise<string[]> {
       const { rows: found } = await pool.query<{ lease: string }>(
         `select concat_ws(' ', delivery_id, attempt, state) as lease from tidegate.webhook_leases order by 1`,

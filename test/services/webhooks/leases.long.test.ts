@@ -6,14 +6,14 @@ import { openLeaseWorld } from './lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 const many = 100_000
-// Statements that read all due deliveries read from 1,900 pages on.
+// A statement that reads all due deliveries reads at least 1,900 pages.
 const fewPages = 1200
 
 interface Explained {
   'QUERY PLAN': { Plan: Record<string, unknown>; 'Execution Time': number }[]
 }
 
-test('with 100,000 deliveries due for a dead endpoint, and as many for later, the delivery of another endpoint is taken without reading them', async () => {
+test('with 100,000 deliveries due for a dead endpoint and 100,000 due later, the delivery of another endpoint is taken without reading them', async () => {
   const world = await openLeaseWorld()
   onTestFinished(() => world.close())
   await world.show({ endpointId: 'we_dead', count: many, dueAt: now - 2 * many })
@@ -29,12 +29,12 @@ test('with 100,000 deliveries due for a dead endpoint, and as many for later, th
     ['we_other', 1],
   ])
   const quotas = found.map(({ endpointId, due }) => ({ endpointId, max: due }))
-  const request = { owner: 'me', leaseMs: 60_000, quotas, free: 100, now }
+  const request = { owner: 'me', leaseMs: 60_000, quotas, max: 100, now }
   const taken = await takeDeliveries(pool, request)
   expect(taken.map(({ endpointId }) => endpointId).slice(0, 2)).toEqual(['we_dead', 'we_other'])
   expect(taken).toHaveLength(11)
 
-  /** The pages that a statement reads which this connection has prepared. */
+  /** Returns the number of pages that a prepared statement reads. */
   async function explain(statement: string): Promise<number> {
     const { rows } = await pool.query<Explained>(
       `explain (analyze, buffers, format json) execute ${statement}`,

@@ -3,7 +3,7 @@ import { createPool } from '../../../infra/postgres/pool.ts'
 import {
   findDueEndpoints,
   findExpiredLeases,
-  inFlightDeliveries,
+  findInFlightDeliveries,
   markRecorded,
   purgeRecorded,
   releaseLeases,
@@ -19,12 +19,11 @@ const now = Date.UTC(2026, 10, 21, 12)
 const world = await openLeaseWorld()
 afterAll(() => world.close())
 
-/** A request as its owner makes it; long enough for any test. */
 type TakeRequest = Parameters<typeof takeDeliveries>[1]
 
 function request(endpointIds: string[], some: Partial<TakeRequest> = {}): TakeRequest {
   const quotas = endpointIds.map((endpointId) => ({ endpointId, max: 10 }))
-  return { owner: 'me', leaseMs: 60_000, free: 100, quotas, now, ...some }
+  return { owner: 'me', leaseMs: 60_000, max: 100, quotas, now, ...some }
 }
 
 async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string> {
@@ -38,7 +37,7 @@ const takeIds = async (...args: Parameters<typeof request>) =>
   idsOf(await takeDeliveries(world.pool, request(...args)))
 
 describe('taking', () => {
-  test('leases what is due, oldest first, and not what is not', async () => {
+  test('leases only due deliveries, oldest first', async () => {
     const endpointId = await dueEndpoint(3, now - 2)
     const taken = await takeDeliveries(world.pool, request([endpointId]))
     const about = {
@@ -52,12 +51,12 @@ describe('taking', () => {
       { ...about, id: `${endpointId}/1`, eventId: 'evt_1', dueAt: now - 1 },
       { ...about, id: `${endpointId}/2`, eventId: 'evt_2', dueAt: now },
     ])
-    expect(await inFlightDeliveries(world.pool, [`${endpointId}/1`, `${endpointId}/3`])).toEqual(
-      new Set([`${endpointId}/1`]),
-    )
+    expect(
+      await findInFlightDeliveries(world.pool, [`${endpointId}/1`, `${endpointId}/3`]),
+    ).toEqual(new Set([`${endpointId}/1`]))
   })
 
-  test('gives nothing twice, and at most ten of an endpoint; recorded attempts do not count', async () => {
+  test('leases each delivery once, and at most ten per endpoint, not counting recorded attempts', async () => {
     const endpointId = await dueEndpoint(25)
     const first = await takeIds([endpointId])
     expect(first).toHaveLength(10)
@@ -67,16 +66,16 @@ describe('taking', () => {
     expect(second).toEqual([11, 12, 13, 14].map((n) => `${endpointId}/${n}`))
   })
 
-  test('gives each endpoint one before any gets a second', async () => {
+  test('leases one delivery of each endpoint before a second of any', async () => {
     const crowded = await dueEndpoint(10_000, now - 1_000_000)
     const others = await Promise.all(Array.from({ length: 20 }, () => dueEndpoint(3)))
-    const taken = await takeDeliveries(world.pool, request([crowded, ...others], { free: 42 }))
+    const taken = await takeDeliveries(world.pool, request([crowded, ...others], { max: 42 }))
     const counts = new Map<string, number>()
     for (const { endpointId } of taken) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1)
     expect([...counts.values()].toSorted()).toEqual(Array(21).fill(2))
   })
 
-  test('waits for the read model to show a recorded attempt', async () => {
+  test('waits for the read model to have a recorded attempt', async () => {
     const endpointId = await dueEndpoint(1)
     const [deliveryId = ''] = await takeIds([endpointId])
     await markRecorded(world.pool, { owner: 'me', deliveryIds: [deliveryId] })
@@ -85,7 +84,7 @@ describe('taking', () => {
     await world.apply(deliveryId, { attempts: 1, nextAttemptAt: now - 1 })
     const [again] = await takeDeliveries(world.pool, request([endpointId]))
     expect(again).toMatchObject({ attempts: 1, dueAt: now - 1 })
-    // Skipped, and requested again: the same attempt, due at another time.
+    // After a skip and a redelivery, the same attempt is due at another time.
     await markRecorded(world.pool, { owner: 'me', deliveryIds: [deliveryId] })
     await world.apply(deliveryId, { status: 'skipped', attempts: 1 })
     expect(await takeIds([endpointId])).toEqual([])
@@ -107,7 +106,7 @@ describe('a lease', () => {
     return idsOf(await takeDeliveries(own.pool, request(['we'], { leaseMs })))
   }
 
-  test('is put back, recorded or renewed only by its owner', async () => {
+  test('is deleted, marked as recorded or renewed only by its owner', async () => {
     const [a = '', b = ''] = await taken(2)
     await requeueDeliveries(own.pool, { owner: 'you', deliveryIds: [a, b] })
     await markRecorded(own.pool, { owner: 'you', deliveryIds: [a] })
@@ -119,7 +118,7 @@ describe('a lease', () => {
     expect(idsOf(await takeDeliveries(own.pool, request(['we'])))).toEqual([a, b])
   })
 
-  test('of a recorded attempt is deleted once the read model shows the attempt', async () => {
+  test('of a recorded attempt is deleted once the read model has the attempt', async () => {
     const deliveryIds = await taken(4)
     await markRecorded(own.pool, { owner: 'me', deliveryIds: deliveryIds.slice(0, 3) })
     await own.apply('we/1', { status: 'succeeded', attempts: 1 })
@@ -129,7 +128,7 @@ describe('a lease', () => {
     expect(await own.leases()).toEqual(['we/3 1 recorded', 'we/4 1 sending'])
   })
 
-  test('that expired is released, unless it was renewed or taken again since', async () => {
+  test('that has expired is released, unless it was renewed or taken again since', async () => {
     const deliveryIds = await taken(3, -1)
     const { leases, asOf } = await findExpiredLeases(own.pool, ['we/9'])
     expect(leases.map(({ deliveryId }) => deliveryId).toSorted()).toEqual(deliveryIds)
@@ -142,7 +141,7 @@ describe('a lease', () => {
   })
 })
 
-describe('what is due', () => {
+describe('due endpoints', () => {
   const ids = Array.from({ length: 12 }, (_, i) => `we_${String.fromCharCode(97 + i)}`)
   const dueOf = (i: number) => 1 + 4 * i
   let own: LeaseWorld
@@ -156,15 +155,15 @@ describe('what is due', () => {
   })
 
   test.each([
-    ['all there is of it where that is little', 1000, Infinity],
-    ['found endpoint by endpoint where it is much', 100, 10],
+    ['found with one query if few deliveries are due', 1000, Infinity],
+    ['found endpoint by endpoint if many deliveries are due', 100, 10],
   ])('is %s', async (_what, firstRows, most) => {
     const found = await findDueEndpoints(own.pool, { now, firstRows })
     expect(found.map(({ due }) => due)).toEqual(ids.map((_, i) => Math.min(most, dueOf(i))))
     expect(found.map(({ endpointId }) => endpointId)).toEqual(ids)
   })
 
-  test('is nothing when nothing waits, and when all is taken', async () => {
+  test('are none if nothing is due or everything is leased', async () => {
     expect(await findDueEndpoints(own.pool, { now: now - 5000 })).toEqual([])
     await own.pool.query(
       `insert into tidegate.webhook_leases
@@ -176,7 +175,7 @@ describe('what is due', () => {
   })
 })
 
-test('many processes at once: no attempt is taken twice, and no endpoint has more than ten in flight', async () => {
+test('concurrent processes take no attempt twice, and at most ten deliveries per endpoint are in flight', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
   console.log(`takers: seed ${seed}`)
   const next = createNumbers(seed)
@@ -211,8 +210,8 @@ test('many processes at once: no attempt is taken twice, and no endpoint has mor
         endpointId,
         max: 1 + Math.floor(next() * 10),
       }))
-      const free = 1 + Math.floor(next() * 20)
-      const taken = await takeDeliveries(pool, { owner, leaseMs: 60_000, free, quotas, now })
+      const max = 1 + Math.floor(next() * 20)
+      const taken = await takeDeliveries(pool, { owner, leaseMs: 60_000, max, quotas, now })
       await Promise.all(taken.map((delivery) => make(delivery, owner)))
     }
   }

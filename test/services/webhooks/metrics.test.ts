@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { measureWebhooks } from '../../../services/webhooks/metrics.ts'
+import { createWebhookMeter } from '../../../services/webhooks/metrics.ts'
 
-test('attempts, deliveries and the queue are measured; the queue is read once a scrape', async () => {
+test('attempts, deliveries and the queue are measured, and the queue is read once per scrape', async () => {
   const registry = new Registry()
   let reads = 0
-  const meter = measureWebhooks(registry, async () => {
+  const meter = createWebhookMeter(registry, async () => {
     reads++
     return { oldestDueAt: 1_000_000, due: 7, failed: 3, now: 1_004_500 }
   })
@@ -32,8 +32,8 @@ test('attempts, deliveries and the queue are measured; the queue is read once a 
   )
 })
 
-test('with nothing due the queue has no age', async () => {
+test('without due deliveries, the queue age is 0', async () => {
   const registry = new Registry()
-  measureWebhooks(registry, async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 5 }))
+  createWebhookMeter(registry, async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 5 }))
   expect(await registry.metrics()).toMatch(/^tidegate_webhook_queue_age_seconds 0$/m)
 })

@@ -47,7 +47,7 @@ function projectionOf({ type }: DomainEvent): string {
 
 export type WebhookLog = Awaited<ReturnType<typeof openWebhookLog>>
 
-/** A real log and database with the read models, and dispatchers that come and go; receivers are on loopback. */
+/** A real log and database with the read models, and dispatchers that send to loopback. */
 export async function openWebhookLog(
   testLog: TestLog,
   keyring = createKeyring(randomBytes(32).toString('base64')),
@@ -63,7 +63,7 @@ export async function openWebhookLog(
   const openedAt = Date.now()
   const topic = eventTopics.WebhookEventRaised
 
-  /** Appends events of one organization each. */
+  /** Appends events, each of one organization. */
   function append(...events: DomainEvent[]): Promise<Position[]> {
     const records = events.map((event) => {
       const { data } = event
@@ -77,7 +77,7 @@ export async function openWebhookLog(
     return world.append(log, records)
   }
 
-  /** Resolves when the read model shows it. */
+  /** Resolves when the read model has the event. */
   async function happen(event: DomainEvent): Promise<void> {
     await applied.waitFor(projectionOf(event), await append(event), patience)
   }
@@ -110,7 +110,7 @@ export async function openWebhookLog(
     return { endpoint, event: { type: 'WebhookEndpointCreated', data } as const }
   }
 
-  /** An endpoint of a new organization, unless one is named. */
+  /** Creates an endpoint, by default of a new organization. */
   async function endpoint(
     url: string,
     some: Partial<WebhookEndpointCreated> = {},
@@ -121,7 +121,7 @@ export async function openWebhookLog(
     return endpoint
   }
 
-  /** Events for the endpoint; returns their ids. */
+  /** Raises events for the endpoint and returns their ids. */
   async function raise(
     { id, organizationId }: Endpoint,
     count = 1,
@@ -171,7 +171,7 @@ export async function openWebhookLog(
     raise,
     idsOf,
     stopProjection: world.stopRunners,
-    /** Lets the read models follow the log, that of webhooks another view of it. */
+    /** Starts the projections; the webhooks one consumes another view of the log. */
     async project(from: EventLog = log): Promise<void> {
       await world.run(log, organizationsProjection, { applied })
       await world.run(log, gateProjection, { applied })
@@ -207,7 +207,7 @@ export async function openWebhookLog(
       const data = { organization_id, endpoint_id, reason: 'manual', disabled_at: 1 } as const
       await happen({ type: 'WebhookEndpointDisabled', data })
     },
-    /** Replaces the signing secret, which verifies for another minute; returns the new one. */
+    /** Rotates the signing secret, so that the previous one is valid for another minute. Returns the new one. */
     async rotate({ id: endpoint_id, organizationId: organization_id }: Endpoint): Promise<string> {
       const secret = generateSigningSecret(randomBytes)
       const data = {
@@ -228,7 +228,7 @@ export async function openWebhookLog(
       if (!row) throw new Error(`no delivery of ${eventId}`)
       return row
     },
-    /** As a dispatcher that has succeeded; nobody waits until it is applied. */
+    /** Appends a successful attempt without waiting for the read model. */
     async recordAttempt(
       eventId: string,
       endpoint: Endpoint,
@@ -249,7 +249,7 @@ export async function openWebhookLog(
       }
       await append({ type: 'WebhookDeliveryAttempted', data })
     },
-    /** A delivery in flight at a dispatcher that died; its lease expires after `leaseMs`, or before if negative. */
+    /** Leases a delivery for a dead dispatcher; the lease expires after `leaseMs`, which can be negative. */
     async inFlightOfDead(eventId: string, endpoint: Endpoint, leaseMs: number): Promise<void> {
       const { delivery_id, endpoint_id } = idsOf(eventId, endpoint)
       await pool.query(
@@ -259,7 +259,7 @@ export async function openWebhookLog(
         [delivery_id, openedAt, eventId, endpoint_id, leaseMs],
       )
     },
-    /** When the lease of the delivery expires, as the database prints it; null when there is none. */
+    /** Returns the expiry of the delivery's lease as text; null if there is none. */
     async leaseEnd(eventId: string, endpoint: Endpoint): Promise<string | null> {
       const { rows } = await pool.query<{ at: string }>(
         'select expires_at::text as at from tidegate.webhook_leases where delivery_id = $1',
@@ -267,7 +267,7 @@ export async function openWebhookLog(
       )
       return rows[0]?.at ?? null
     },
-    /** Resolves when no delivery to the endpoint is pending, with how many there are of each status. */
+    /** Resolves to the number of deliveries by status, once none to the endpoint is pending. */
     ended({ id }: Endpoint): Promise<Record<string, number>> {
       return eventually(async () => {
         const { rows } = await pool.query<{ status: string; n: number }>(
@@ -286,11 +286,11 @@ export async function openWebhookLog(
         )
         if (rowCount !== 0) throw new Error(`${rowCount} are in flight`)
       }, patience),
-    /** Resolves when the read model shows all that is on the webhooks topic. */
+    /** Resolves when the read model has applied the whole webhooks topic. */
     async readable(): Promise<void> {
       await applied.waitFor('webhooks', lastPositions(await log.endPositions(topic)), patience)
     },
-    /** All that is on the webhooks topic. */
+    /** Returns all records of the webhooks topic. */
     history: async (): Promise<RecordedEvent[]> =>
       (await allRecords(log, topic)).map((record) => codec.fromRecord(record)),
     async close(): Promise<void> {

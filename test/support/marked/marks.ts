@@ -3,21 +3,24 @@ import { networkPrefix } from '../../../infra/ip/network.ts'
 import type { Secret } from '../secret-scan.ts'
 
 /**
- * Texts and numbers that one person alone has, each for one member of what a client can fill. All texts begin with the
- * person's token, so that one look finds any of them, whatever stands around it.
+ * Unique texts and numbers of a person, one for each member that a client can fill. All texts begin with the person's
+ * token, so that a single search finds any of them.
  */
 export interface Marks {
   name: string
   token: string
-  /** The text of this member: letters, digits and hyphens, which stay as they are in URLs, headers, JSON and SQL. */
+  /**
+   * Returns the text of this member: letters, digits and hyphens, which need no escaping in URLs, headers, JSON and
+   * SQL.
+   */
   text(member: string): string
-  /** Of fifteen digits, for a member that takes any number. */
+  /** Returns a mark of fifteen digits, for a member that takes any number. */
   number(member: string): number
-  /** Something else that is only ever said of this person, with how it would be found. */
+  /** Adds another value that only this person has. */
   add(member: string, value: string | Buffer): void
-  /** That of the person who must not be found. */
+  /** Returns the values that must not be found. */
   secrets(): Secret[]
-  /** Every member, to see that the scan would find each. */
+  /** Returns the values of all members, to check that the scan would find each. */
   members(): Secret[]
 }
 
@@ -62,7 +65,9 @@ function doubleOf(value: number): Buffer {
   return bytes
 }
 
-/** An address that no two have: of all of them no part is another's. With what was made of its network without a key. */
+/**
+ * An address that no two have: of all of them no part is another's. With what was made of its network without a key.
+ */
 export function markedAddress(marks: Marks, n: number): string {
   const network = `198.18.${100 + n}`
   const address = `${network}.${200 + (n % 50)}`
@@ -73,7 +78,7 @@ export function markedAddress(marks: Marks, n: number): string {
   return address
 }
 
-/** Of a hand-off: what stands for the text that it was asked for with. */
+/** Returns a marked binding for a hand-off: random hex in place of a hash. */
 export function markedBinding(marks: Marks): string {
   const binding = randomBytes(32).toString('hex')
   marks.add('binding', binding)

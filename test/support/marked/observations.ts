@@ -1,6 +1,6 @@
 import type { OpenedSession } from '../../../infra/wire/collect/client.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import type { Form } from '../../../schemas/lenient.ts'
+import type { DocType } from '../../../schemas/lenient.ts'
 import {
   behaviorSchema,
   observationsSchema,
@@ -11,40 +11,40 @@ import type { Marks } from './marks.ts'
 
 type Json = string | number | boolean | Json[] | { [member: string]: Json }
 
-/** A value of this form, with a mark wherever one fits: what is added to observations later is marked by itself. */
-function marked(form: Form, member: string, marks: Marks): Json {
-  if (typeof form !== 'string')
+/** Returns a value of the type with a mark wherever one fits, so that new observations are marked, too. */
+function marked(docType: DocType, member: string, marks: Marks): Json {
+  if (typeof docType !== 'string')
     return Object.fromEntries(
-      Object.entries(form).map(([name, inner]) => [
+      Object.entries(docType).map(([name, inner]) => [
         name,
         marked(inner, `${member}.${name}`, marks),
       ]),
     )
-  if (/^(text|hash)\b/.test(form)) return marks.text(member)
-  if (form.endsWith('counts by name')) return { [marks.text(member)]: 3 }
-  if (/^up to \d+: text/.test(form)) return [marks.text(member)]
-  if (/^up to \d+: (count|integer)/.test(form)) return [3]
-  if (/^up to \d+: \{ brand, version \}/.test(form))
+  if (/^(text|hash)\b/.test(docType)) return marks.text(member)
+  if (docType.endsWith('counts by name')) return { [marks.text(member)]: 3 }
+  if (/^up to \d+: text/.test(docType)) return [marks.text(member)]
+  if (/^up to \d+: (count|integer)/.test(docType)) return [3]
+  if (/^up to \d+: \{ brand, version \}/.test(docType))
     return [{ brand: marks.text(`${member}.brand`), version: marks.text(`${member}.version`) }]
-  // Answers are filled below, and reasons are of a list.
-  if (/^up to \d+: \{ (id, answer|group, reason) \}/.test(form)) return []
-  if (form === '{ bias, noise }, each 3 numbers') {
+  // Answers are filled below, and reasons are enumerated.
+  if (/^up to \d+: \{ (id, answer|group, reason) \}/.test(docType)) return []
+  if (docType === '{ bias, noise }, each 3 numbers') {
     const axes = (name: string) =>
       ['x', 'y', 'z'].map((axis) => marks.number(`${member}.${name}.${axis}`))
     return { bias: axes('bias'), noise: axes('noise') }
   }
-  if (form === 'number' || form === 'size') return marks.number(member)
-  if (form === 'integer' || form === 'count') return 3
-  if (form === 'boolean') return true
-  throw new Error(`${member} has a form that is not marked: ${form}`)
+  if (docType === 'number' || docType === 'size') return marks.number(member)
+  if (docType === 'integer' || docType === 'count') return 3
+  if (docType === 'boolean') return true
+  throw new Error(`${member} has a type that is not marked: ${docType}`)
 }
 
-/** All that a client can observe, marked, and answering the document that asks for it. */
+/** Returns observations with marks in all members, and answers to the document's questions. */
 export function markedObservations(
   marks: Marks,
   { asked, userAgent }: { asked: OpenedSession; userAgent: string },
 ): SentObservations {
-  const snapshot = { ...snapshotSchema.parse(marked(snapshotSchema.form, 'snapshot', marks)) }
+  const snapshot = { ...snapshotSchema.parse(marked(snapshotSchema.docType, 'snapshot', marks)) }
   const canvas = marks.text('snapshot.proofs.canvas_challenge_hash')
   const engine = [
     ...asked.engineQuestions.map(({ id }) => ({
@@ -53,7 +53,7 @@ export function markedObservations(
     })),
     { id: marks.number('snapshot.proofs.engine_answers.id'), answer: 'boolean true' },
   ]
-  // Without a right one nobody would learn of the answers.
+  // Answers with a wrong MAC would be ignored.
   const answer_mac = answerMac(asked, { canvas, engine })
   const answered = { canvas_challenge_hash: canvas, engine_answers: engine, answer_mac }
   const user_agent = `${userAgent} ${snapshot.navigator.user_agent}/1`
@@ -65,15 +65,15 @@ export function markedObservations(
       navigator: { ...snapshot.navigator, user_agent },
       proofs: { ...snapshot.proofs, ...answered },
     },
-    behavior: behaviorSchema.parse(marked(behaviorSchema.form, 'behavior', marks)),
+    behavior: behaviorSchema.parse(marked(behaviorSchema.docType, 'behavior', marks)),
     engine_answers: [
       { id: marks.number('engine_answers.id'), answer: marks.text('engine_answers') },
     ],
   }
 }
 
-/** Members at the top that nothing here marks: a new one has to be. */
+/** Returns top-level members without marks. New members must be marked here. */
 export const unmarkedMembers = (): string[] => {
   const known = ['version', 'elapsed_ms', 'snapshot', 'behavior', 'engine_answers']
-  return Object.keys(Object(observationsSchema.form)).filter((name) => !known.includes(name))
+  return Object.keys(Object(observationsSchema.docType)).filter((name) => !known.includes(name))
 }

@@ -6,7 +6,7 @@ import { openedRecords } from '../people.ts'
 import { createScanner, type Finding, type Place, type Secret } from '../secret-scan.ts'
 import type { Marks } from './marks.ts'
 
-/** Tables, topics with and without what every key that there is opens, and logs. */
+/** Returns tables, topics with and without decrypted contents, and logs. */
 export async function placesOf({
   settings,
   outputs,
@@ -27,7 +27,7 @@ export async function placesOf({
   ]
 }
 
-/** Every file of a folder, one at a time, and what a file of the write-ahead log says over the ends of its pages. */
+/** Yields the files of a folder, and WAL files also without page headers. */
 export async function* filesOf(folder: string): AsyncGenerator<Place> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries) {
@@ -39,7 +39,7 @@ export async function* filesOf(folder: string): AsyncGenerator<Place> {
   }
 }
 
-/** Where anything of these people is, in any form: as text, encoded, with text around it. */
+/** Returns the places that contain any mark of these people, plain or encoded. */
 export async function findMarked(
   people: Pick<Marks, 'secrets'>[],
   places: Iterable<Place> | AsyncIterable<Place>,
@@ -51,13 +51,13 @@ export async function findMarked(
   return found
 }
 
-// Without the last byte, which is 0: too much ends with it.
+// Omits the last byte, which is 0.
 const inUtf16 = ({ name, value }: Secret): Secret[] =>
   typeof value === 'string'
     ? [{ name: `${name} in UTF-16`, value: Buffer.from(value, 'utf16le').subarray(0, -1) }]
     : []
 
-/** Members of the person that are nowhere: a scan that cannot find them says nothing about others either. */
+/** Returns members that are in no place. A scan that cannot find these proves nothing about others. */
 export function unseenMembers(marks: Pick<Marks, 'members'>, places: Place[]): string[] {
   const members = marks.members()
   const scanner = createScanner(members)

@@ -7,8 +7,8 @@ interface Gate {
 }
 
 /**
- * The person's agent asks a service for an account, and the person approves it. All that an agent and a person can say
- * is marked; their address is the person's own. Returns the Gate session.
+ * Signs a person up for a service through an agent, with marks in everything that agent and person send. Returns the
+ * Gate session.
  */
 export async function signUpMarked(
   { marks, address }: MarkedVisitor,

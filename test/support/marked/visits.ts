@@ -6,11 +6,11 @@ import { markedObservations } from './observations.ts'
 export interface MarkedVisitor {
   n: number
   marks: Marks
-  /** As the customer calls this person. */
+  /** The customer's id of this person. */
   userId: string
   address: string
   sessionIds: string[]
-  /** What the browser kept. */
+  /** Continuity id that the browser stored. */
   continuity: string
 }
 
@@ -27,7 +27,7 @@ interface Server {
 const chrome =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 
-// Every header that the server reads, and some that it does not.
+// All headers that the server reads, and some others.
 function headersOf({ marks, address }: MarkedVisitor, userAgent: string): Record<string, string> {
   return {
     'user-agent': userAgent,
@@ -42,7 +42,7 @@ function headersOf({ marks, address }: MarkedVisitor, userAgent: string): Record
   }
 }
 
-// Only a browser sends these.
+// Headers that only browsers send.
 function pageHeaders({ marks, continuity }: MarkedVisitor): Record<string, string> {
   return {
     origin: `https://${marks.text('origin')}.example`,
@@ -78,7 +78,7 @@ function clientOf(
   return { client, userAgent }
 }
 
-/** One session of a page or an app up to its result, in which everything that a client can say is marked. */
+/** Opens a session of a page or app, with marks in everything that a client can send, and waits for its result. */
 export async function visitMarked(
   visitor: MarkedVisitor,
   server: Server,
@@ -100,7 +100,7 @@ export async function visitMarked(
   return client
 }
 
-/** A session that is opened with what the browser kept, and says nothing. */
+/** Opens a session with the stored continuity id, without observations. */
 export async function openMarked(visitor: MarkedVisitor, server: Server): Promise<CollectClient> {
   const { client } = clientOf(visitor, server, 'web')
   visitor.sessionIds.push((await client.open()).sessionId)

@@ -1,2 +1,2 @@
-/** What this machine keeps from a test, and no installation would change. It is named, and fails no run. */
+/** Need that this machine cannot provide by any installation. It is reported, but does not fail the run. */
 export class CannotBe extends Error {}

@@ -13,13 +13,13 @@ import { CannotBe } from './cannot-be.ts'
 import { hasProgram, works } from './programs.ts'
 
 export interface Need {
-  /** What is not tested without it. */
+  /** Tests that are skipped without it. */
   tests: string
-  /** Whether it is here, however it came. Without this: whether `make` succeeds. */
+  /** Returns true if it is available, however it was installed. Default: true if `make` succeeds. */
   isHere?(): boolean | Promise<boolean>
-  /** Debian packages that bring it; those of all releases, as one that a release does not have is left out. */
+  /** Debian packages that provide it, for all releases. Packages that a release lacks are ignored. */
   packages?: string[]
-  /** What it takes beside packages. Rejects with why it cannot be; resolves with what ends it. */
+  /** Sets it up after its packages are installed. Rejects with the reason if impossible; resolves with its teardown. */
   make?(): Promise<void | (() => Promise<void>)>
 }
 
@@ -27,7 +27,7 @@ const kafkaPackages = ['default-jre-headless', 'maven']
 const hasKafka = async () => Boolean(process.env.KAFKA_BROKERS) || (await hasContainers())
 const isRoot = () => process.getuid?.() === 0
 
-/** Whatever tests use that does not come with `npm ci`. A test names it in a call of needs(). */
+/** Needs of tests that `npm ci` does not install. A test declares them with `needs`. */
 export const catalogue = {
   chromium: {
     tests: 'pages in a browser',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { filesByNeed } from './chosen.ts'
 
-// Not in one word, or this file would need them.
+// Split, or this file would need them.
 const call = (names: string) => `${'needs'}(${names})`
 const texts: Record<string, string> = {
   'test/plain.test.ts': "import { x } from './support/logs.ts'",

@@ -1,12 +1,12 @@
 import { type Read, reach, readFile } from '../test-projects.ts'
 
-/** The names of needs that a module asks for, by the literals in its calls. */
+/** Returns the needs in a module, from the literals in its calls. */
 const namesIn = (text: string): string[] =>
   [...text.matchAll(/\bneeds\(((?:\s*'[\w-]+',?)+)\s*\)/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name),
   )
 
-/** The files that need each, by their own text and that of the modules of test/ that they import. */
+/** Returns the files by need, from their source and that of imported modules of test/. */
 export function filesByNeed(files: string[], read: Read = readFile): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const file of files) {

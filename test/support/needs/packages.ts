@@ -2,30 +2,30 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 
 export interface Packages {
-  /** Why nothing can be installed here; undefined where it can. */
+  /** Returns the reason why nothing can be installed; undefined if it can. */
   refusal(): string | undefined
-  /** Installs what is missing; rejects with what apt-get says. */
+  /** Installs missing packages. Rejects with the output of apt-get. */
   install(names: string[], why: string): Promise<void>
-  /** Purges what `install` brought, and nothing that was there before. */
+  /** Purges packages that `install` added. */
   purge(): Promise<void>
 }
 
 export interface DebianMachine {
-  /** Where it is kept what tests installed, whichever clone they ran in. */
+  /** Folder that records the packages installed by tests of any clone. */
   folder: string
   hasAptGet: boolean
   uid: number | undefined
-  /** What Debian asks whether it may start a server that it has installed. */
+  /** Path of Debian's `policy-rc.d`, which decides whether an installed server is started. */
   policy: string
   run(command: string, args: string[]): Promise<string>
   say(line: string): void
 }
 
-/** Debian's packages. The names are those of one release or another: what a release does not have is left out. */
+/** Installs Debian packages. Ignores names that this release lacks. */
 export function debianPackages(machine: DebianMachine): Packages {
   const { folder, hasAptGet, uid, policy, run, say } = machine
   const marker = path.join(folder, 'installed')
-  // Two runs of tests install one after the other; whoever else uses apt-get is waited for.
+  // Waits for other test runs and other uses of apt-get.
   const apt = (...args: string[]) =>
     run('flock', [path.join(folder, 'lock'), 'apt-get', '-q', ...aptOptions, ...args])
 
@@ -57,7 +57,7 @@ export function debianPackages(machine: DebianMachine): Packages {
       const before = await installed()
       if (names.every((name) => before.includes(name))) return
       await mkdir(folder, { recursive: true })
-      // Lists of before serve where there is no way to newer ones.
+      // Without network access, earlier package lists are used.
       const failure = await apt('update').then(() => undefined, messageOf)
       const wanted = (await known(names)).filter((name) => !before.includes(name))
       if (wanted.length === 0) throw new Error(failure ?? `apt-get knows no ${names.join(' ')}`)
@@ -72,7 +72,7 @@ export function debianPackages(machine: DebianMachine): Packages {
       const marked = came.filter((name) => here.includes(name))
       if (marked.length === 0) return
       say(`FRESH=1 purges what tests installed on this machine: ${marked.join(' ')}`)
-      // Other than apt-get, it refuses where something that came otherwise needs one of them.
+      // Unlike apt-get, dpkg refuses if another package depends on one of them.
       await run('dpkg', ['--purge', ...marked]).then(
         () => rm(marker),
         (error) => say(`It stays: ${messageOf(error)}`),
@@ -83,7 +83,7 @@ export function debianPackages(machine: DebianMachine): Packages {
 
 const aptOptions = ['-o', 'DPkg::Lock::Timeout=600']
 
-/** Debian starts a server where it installs one, unless `policy` says no: it does while this process lives. */
+/** Runs `work` with a `policy` that keeps Debian from starting installed servers. */
 async function withoutServices<T>(policy: string, work: () => Promise<T>): Promise<T> {
   const script = `#!/bin/sh\nif kill -0 ${process.pid} 2>/dev/null; then exit 101; fi\n`
   const isOurs = await writeFile(policy, script, { flag: 'wx' }).then(
@@ -98,7 +98,7 @@ async function withoutServices<T>(policy: string, work: () => Promise<T>): Promi
   }
 }
 
-/** In a line or two: what apt-get or Maven said, rather than the command. */
+/** Returns the output of apt-get or Maven in a line or two, without the command. */
 export function messageOf(error: unknown): string {
   const {
     stderr = '',

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-/** Where a user without rights does not look, but what tests start may be. */
+/** Folders outside of an unprivileged user's PATH that can have programs for tests. */
 const more = ['/usr/local/sbin', '/usr/sbin', '/sbin']
 
-/** The file of a program of PATH. */
+/** Returns the path of a program in PATH. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(path.delimiter), ...more]
   return folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
@@ -14,13 +14,13 @@ export function findProgram(name: string): string | undefined {
 
 export const hasProgram = (name: string): boolean => findProgram(name) !== undefined
 
-/** What a command of Debian's package tools prints: it asks nobody, and in English. */
+/** Runs a Debian package command noninteractively and returns its English output. */
 export async function runCommand(command: string, args: string[]): Promise<string> {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
   return (await promisify(execFile)(command, args, { env, maxBuffer: 64 * 1024 * 1024 })).stdout
 }
 
-/** Whether the command ends with 0. */
+/** Returns true if the command exits with 0. */
 export const works = (command: string, ...args: string[]): Promise<boolean> =>
   promisify(execFile)(command, args, { timeout: 10_000 }).then(
     () => true,

@@ -7,9 +7,9 @@ export interface Missing {
   tests: string
   files: string[]
   reason: string
-  /** A command that would help. */
+  /** Command that would install it. */
   remedy?: string
-  /** Whether it could have been had. */
+  /** True if this machine could have provided it. */
   couldBe: boolean
 }
 
@@ -21,14 +21,14 @@ export interface Provided {
 
 interface Wanted {
   catalogue: Record<string, Need>
-  /** Those that need each. */
+  /** Test files by need. */
   files: Map<string, string[]>
   packages: Packages
-  /** Whether what tests installed on this machine is purged before. */
+  /** True to purge first what tests installed on this machine. */
   isFresh: boolean
 }
 
-/** Brings what is needed, all packages by one call. What cannot be had is no error here, but named. */
+/** Provides the needs, with a single installation of packages. Returns missing ones instead of throwing. */
 export async function provideAll({
   catalogue,
   files,
@@ -66,7 +66,7 @@ export async function provideAll({
 
 const isHere = async ({ isHere }: Need): Promise<boolean> => (isHere ? isHere() : true)
 
-/** Why there was nothing to install, or what went wrong. */
+/** Installs missing packages. Returns the reason if it is impossible or fails. */
 async function installLacking(needs: Need[], packages: Packages): Promise<string | undefined> {
   const here = await Promise.all(needs.map(isHere))
   const lacking = needs.filter((_, index) => !here[index])

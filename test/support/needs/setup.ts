@@ -11,7 +11,7 @@ import { notTestedLines } from './summary.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** What the chosen tests need and this run does not have: see needs(). */
+    /** Needs of the chosen tests that are missing; see `needs`. */
     missing: string[]
   }
 }
@@ -22,11 +22,11 @@ interface Shared {
 }
 
 declare global {
-  // Each project loads this file anew: what they share is kept outside of it.
+  // Global, because each project loads this file again.
   var tidegateTestNeeds: Shared | undefined
 }
 
-/** Brings what the chosen tests need, once for all projects and before any worker; the end says what there was not. */
+/** Provides the needs of the chosen tests, once for all projects. The teardown reports missing ones. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   globalThis.tidegateTestNeeds ??= { provided: provide(project.vitest.state.getPaths()), users: 0 }
   const run = globalThis.tidegateTestNeeds
@@ -43,7 +43,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** Whether a chosen test needs it, and it is here; for what is started after this. */
+/** Returns true if a chosen test needs it and it is available. */
 export async function isProvided(name: NeedName): Promise<boolean> {
   const provided = await globalThis.tidegateTestNeeds?.provided
   return provided?.met.includes(name) ?? false
@@ -64,7 +64,7 @@ const thisMachine: DebianMachine = {
   say: console.log,
 }
 
-/** As the last that is seen; with CI set, what could have been there fails the run. */
+/** Prints the skipped tests at the end. In CI, fails the run if a need could have been provided. */
 async function report({ missing }: Provided): Promise<void> {
   const isCi = Boolean(process.env.CI)
   const { lines, isFailure } = notTestedLines(missing, { isCi })

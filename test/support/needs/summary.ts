@@ -1,6 +1,6 @@
 import type { Missing } from './provide.ts'
 
-/** What was not tested, each with why, and what would help. With CI set, what could have been had is a failure. */
+/** Returns the skipped tests, with reasons and remedies. In CI, a need that could have been provided is a failure. */
 export function notTestedLines(
   missing: Missing[],
   { isCi }: { isCi: boolean },

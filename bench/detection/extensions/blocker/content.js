@@ -1,4 +1,4 @@
-// As scriptlets do: they watch what is requested, prune what is read, and stop what asks for an advertisement.
+// Like scriptlets, watches requests, prunes data that is read, and stops requests for advertisements.
 const watched = (owner, name, refuses) => {
   owner[name] = new Proxy(owner[name], {
     apply(target, self, args) {

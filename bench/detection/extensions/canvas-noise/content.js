@@ -1,4 +1,4 @@
-// What canvas blockers do: reading a canvas back gives slightly other pixels, the same ones during a visit.
+// Like canvas blockers, changes the pixels that are read from a canvas, consistently during a visit.
 const shift = Math.random() < 0.5 ? 1 : -1
 const { getImageData } = CanvasRenderingContext2D.prototype
 const { toDataURL } = HTMLCanvasElement.prototype

@@ -1,4 +1,4 @@
-// What extensions that fill forms for a program do: values and events of script, with pauses as of a person.
+// Like extensions that fill forms for a program, sets values and dispatches events by script, with human-like pauses.
 const texts = {
   name: 'Maria Lindqvist',
   email: 'maria.lindqvist@example.org',
@@ -24,7 +24,7 @@ async function act() {
   field('form').requestSubmit()
 }
 
-// The page says so once it was judged on load.
+// The page sets this after its first hand-off.
 const judged = setInterval(() => {
   if (document.documentElement.dataset.judged !== 'load') return
   clearInterval(judged)

@@ -1,4 +1,4 @@
-// What switchers do: they shadow the properties of the page's navigator, and leave workers as they are.
+// Like user-agent switchers, shadows properties of the page's navigator but not those of workers.
 const userAgent =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/155.0.0.0 Safari/537.36'
 const values = { userAgent, appVersion: userAgent.replace('Mozilla/', ''), platform: 'Win32' }

@@ -9,17 +9,17 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* In the order in which an upgrade replaces them (docs/operate/production.md): each waits for the one before. */}}
+{{/* Roles in the order in which an upgrade replaces them (docs/operate/production.md). Each waits for the previous one. */}}
 {{- define "tidegate.order" -}}
 projections collect scoring api gate webhooks
 {{- end }}
 
-{{/* Pods of one image have the same. */}}
+{{/* A hash of the image, by which pods of this release are selected. */}}
 {{- define "tidegate.release" -}}
 {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | sha256sum | trunc 10 }}
 {{- end }}
 
-{{/* `root` and `values`: the connections to the database that a pod of the role opens at most. */}}
+{{/* The maximum of database connections per pod of a role. `values`: those of the role. */}}
 {{- define "tidegate.connections" -}}
 {{ empty .root.Values.settings.KAFKA_BROKERS | ternary 4 0 | add .values.connections }}
 {{- end }}
@@ -31,7 +31,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
-{{/* Pods of every kind. */}}
+{{/* Settings of all pods. */}}
 {{- define "tidegate.pod" -}}
 serviceAccountName: {{ .Values.serviceAccountName }}
 automountServiceAccountToken: false
@@ -66,7 +66,7 @@ securityContext:
   capabilities: { drop: [ALL] }
 {{- end }}
 
-{{/* `root`, and `secrets`: the secret settings that the process reads. */}}
+{{/* Environment variables. `secrets`: names of the secret settings that the process reads. */}}
 {{- define "tidegate.env" -}}
 {{- range .secrets }}
 - name: {{ . }}_FILE
@@ -92,7 +92,7 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{/* `root`, `secrets` as above, and `database`: the name of the Secret that has DATABASE_URL. */}}
+{{/* Volumes. `secrets`: as above. `database`: name of the Secret with DATABASE_URL. */}}
 {{- define "tidegate.volumes" -}}
 {{- $root := .root }}
 {{- $database := .database }}

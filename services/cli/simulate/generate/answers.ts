@@ -10,8 +10,8 @@ export type ProofAnswers = Pick<
 >
 
 /**
- * Returns the answers of a script: a made-up canvas hash and, with the key, the proof that the simulation belongs to this
- * server. Questions about the JavaScript engine stay unanswered, because there is no browser.
+ * Returns the answers of a simulated client: a made-up canvas hash and, with the server's key, the proof that it is
+ * simulated. Leaves out the answers about the JavaScript engine, because there is no browser.
  */
 export function simulatedAnswers(
   opened: Pick<OpenResponse, 'sessionId' | 'challenge' | 'timingNonce'>,

@@ -1,15 +1,15 @@
 import { type Behavior, behaviorSchema } from '../../../../schemas/observations.ts'
-import type { Driver } from './bots.ts'
+import type { SimulatedActor } from './bots.ts'
 import type { SeededRandom } from './random.ts'
 
 interface BehaviorOptions {
-  actor: Driver
+  actor: SimulatedActor
   mobile: boolean
   durationMs: number
   random: SeededRandom
 }
 
-/** Returns a visitor's behavior between two batches: irregular and curved for a person, regular and straight for a program. */
+/** Returns the behavior between two batches: irregular and curved for a person, regular and straight for a program. */
 export function behaviorOf({ actor, mobile, durationMs, random }: BehaviorOptions): Behavior {
   if (actor !== 'human') {
     const pointer = mobile
@@ -39,7 +39,7 @@ function personMouse(durationMs: number, random: SeededRandom) {
   }
 }
 
-function programMouse(actor: Driver, random: SeededRandom) {
+function programMouse(actor: SimulatedActor, random: SeededRandom) {
   const clicks = random.int(1, 4)
   const moves = random.int(0, 3)
   return {

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { Client } from './families.ts'
 
-export type Driver =
+export type SimulatedActor =
   | 'human'
   | 'headless'
   | 'selenium'
@@ -10,7 +10,8 @@ export type Driver =
   | 'scripted'
   | 'emulator'
 
-export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human'>, number])[]> = {
+type BotWeight = readonly [Exclude<SimulatedActor, 'human'>, number]
+export const botWeights: Record<Client, readonly BotWeight[]> = {
   web: [
     ['headless', 35],
     ['selenium', 15],
@@ -22,7 +23,7 @@ export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human
   android: [['emulator', 1]],
 }
 
-const traces: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
+const traceAdders: Partial<Record<SimulatedActor, (snapshot: Snapshot) => Snapshot>> = {
   headless,
   selenium,
   playwright,
@@ -30,11 +31,11 @@ const traces: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
   emulator,
 }
 
-/** Adds the traces that the actor's automation tool leaves in a real snapshot (signal groups A-D of the catalogue). */
-export const addAutomationTraces = (actor: Driver, snapshot: Snapshot): Snapshot =>
-  traces[actor]?.(snapshot) ?? snapshot
+/** Returns the snapshot with the traces that the actor's automation tool would leave in it. */
+export const addAutomationTraces = (actor: SimulatedActor, snapshot: Snapshot): Snapshot =>
+  traceAdders[actor]?.(snapshot) ?? snapshot
 
-function driven(snapshot: Snapshot, tool: Partial<Snapshot['automation']> = {}): Snapshot {
+function withWebdriver(snapshot: Snapshot, tool: Partial<Snapshot['automation']> = {}): Snapshot {
   const flags = { webdriver: true, webdriver_iframe: true, webdriver_worker: true }
   return { ...snapshot, automation: { ...snapshot.automation, ...flags, ...tool } }
 }
@@ -47,7 +48,7 @@ function headless(snapshot: Snapshot): Snapshot {
     has_chrome_object: false,
     timezone: 'UTC',
   }
-  return driven({
+  return withWebdriver({
     ...snapshot,
     navigator: { ...snapshot.navigator, user_agent, plugins: [], mime_types_count: 0 },
     environment: { ...snapshot.environment, ...screenless },
@@ -62,11 +63,11 @@ const softwareRenderer =
 
 function selenium(snapshot: Snapshot): Snapshot {
   const globals = ['cdc_adoQpoasnfa76pfcZLmcfl_Array', '__selenium_unwrapped']
-  return driven(snapshot, { globals, document_attributes: ['webdriver'] })
+  return withWebdriver(snapshot, { globals, document_attributes: ['webdriver'] })
 }
 
 function playwright(snapshot: Snapshot): Snapshot {
-  return driven(snapshot, {
+  return withWebdriver(snapshot, {
     globals: ['__pwInitScripts', '__playwright__binding__'],
     cdp_runtime: true,
   })

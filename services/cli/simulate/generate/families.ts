@@ -9,14 +9,14 @@ export interface DeviceFamily {
   userAgent: string
   versions: readonly number[]
   platform: string
-  /** Platform in client hints; null if the browser sends none, as `brand`. */
+  /** Platform in client hints. Null if the browser doesn't send client hints, as is `brand`. */
   hintsPlatform: string | null
   vendor: string
   brand: string | null
   mobile: boolean
   /** Width and height in CSS pixels, device pixel ratio. */
   screens: readonly (readonly [number, number, number])[]
-  /** Vendor and renderer of WebGL. */
+  /** Vendor and renderer that WebGL reports. */
   gpus: readonly (readonly [string, string])[]
   fonts: readonly string[]
   /** Offsets are in minutes as in `Date.getTimezoneOffset`: positive west of UTC. */
@@ -145,7 +145,7 @@ const phone: Machine = {
 
 const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{v}.0.0.0'
 const safari = 'AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{v}.5'
-const agents = {
+const userAgents = {
   windows: `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${chrome} Safari/537.36`,
   mac: `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) ${chrome} Safari/537.36`,
   linux: `Mozilla/5.0 (X11; Linux x86_64) ${chrome} Safari/537.36`,
@@ -156,19 +156,19 @@ const agents = {
   iosApp: 'Shop/4.2 CFNetwork/1568.100.1 Darwin/24.5.0',
   androidApp: 'Shop/4.2 (Android 15; okhttp 4.12.0)',
 }
-const edge = { brand: 'Microsoft Edge', userAgent: `${agents.windows} Edg/{v}.0.0.0` }
+const edge = { brand: 'Microsoft Edge', userAgent: `${userAgents.windows} Edg/{v}.0.0.0` }
 
-/** Device families of synthetic visitors and their weights, with values as browsers reported them in 2025. */
+/** Device families and their weights, with values that browsers reported in 2025. */
 export const families: readonly (readonly [DeviceFamily, number])[] = [
-  [{ ...windows, ...chromium, name: 'chrome-windows', userAgent: agents.windows }, 30],
+  [{ ...windows, ...chromium, name: 'chrome-windows', userAgent: userAgents.windows }, 30],
   [{ ...windows, ...chromium, name: 'edge-windows', ...edge }, 10],
-  [{ ...mac, ...chromium, name: 'chrome-macos', userAgent: agents.mac }, 12],
-  [{ ...linux, ...chromium, name: 'chrome-linux', userAgent: agents.linux }, 4],
-  [{ ...windows, ...gecko, name: 'firefox-windows', userAgent: agents.firefox }, 6],
-  [{ ...mac, ...webkit, name: 'safari-macos', userAgent: agents.safari, gpus: appleGpu }, 10],
-  [{ ...iphone, ...webkit, name: 'safari-iphone', userAgent: agents.iphone }, 15],
-  [{ ...phone, ...chromium, name: 'chrome-android', userAgent: agents.android }, 13],
-  [{ ...iphone, ...webkit, name: 'app-iphone', client: 'ios', userAgent: agents.iosApp }, 1],
+  [{ ...mac, ...chromium, name: 'chrome-macos', userAgent: userAgents.mac }, 12],
+  [{ ...linux, ...chromium, name: 'chrome-linux', userAgent: userAgents.linux }, 4],
+  [{ ...windows, ...gecko, name: 'firefox-windows', userAgent: userAgents.firefox }, 6],
+  [{ ...mac, ...webkit, name: 'safari-macos', userAgent: userAgents.safari, gpus: appleGpu }, 10],
+  [{ ...iphone, ...webkit, name: 'safari-iphone', userAgent: userAgents.iphone }, 15],
+  [{ ...phone, ...chromium, name: 'chrome-android', userAgent: userAgents.android }, 13],
+  [{ ...iphone, ...webkit, name: 'app-iphone', client: 'ios', userAgent: userAgents.iosApp }, 1],
   [
     {
       ...phone,
@@ -176,7 +176,7 @@ export const families: readonly (readonly [DeviceFamily, number])[] = [
       ...noHints,
       name: 'app-android',
       client: 'android',
-      userAgent: agents.androidApp,
+      userAgent: userAgents.androidApp,
     },
     1,
   ],

@@ -1,11 +1,11 @@
 import type { Observations, Snapshot } from '../../../../schemas/observations.ts'
 import { behaviorOf } from './behavior.ts'
-import { addAutomationTraces, botKinds, type Driver } from './bots.ts'
+import { addAutomationTraces, botWeights, type SimulatedActor } from './bots.ts'
 import { type Client, clientNames, type DeviceFamily, families } from './families.ts'
 import { createSeededRandom, type SeededRandom } from './random.ts'
 import { deviceSnapshot } from './snapshot.ts'
 
-/** Composition of the traffic: weights by client, shares from 0 to 1. */
+/** Composition of the traffic, as weights by client and shares from 0 to 1. */
 export interface TrafficMix {
   clients: Record<Client, number>
   bots: number
@@ -28,7 +28,7 @@ export interface SessionPlan {
   visitor: number
   client: Client
   family: string
-  actor: Driver
+  actor: SimulatedActor
   sdk: { name: string; version: string; platform: Client }
   page: { url: string; referrer: string | null }
   /** The first batch has the snapshot, the others have behavior. */
@@ -41,7 +41,7 @@ export type PlannedObservations = Omit<Observations, 'snapshot'> & { snapshot?: 
 // Minimum number of sessions between two visits of a visitor, so that the first has ended before the second starts.
 const minVisitGap = 64
 
-/** Returns session `index` of the seed's traffic. The same arguments give the same session, byte for byte. */
+/** Returns session `index` of the traffic. The same arguments return the same session, byte for byte. */
 export function planSession(
   seed: string,
   index: number,
@@ -64,7 +64,7 @@ export function planSession(
   }
 }
 
-// A returning session picks an earlier session and takes over its visitor, who may have been a returning one, too.
+// A returning session takes over the visitor of a random earlier session, which may have been a returning one, too.
 function visitorOf(seed: string, index: number, mix: TrafficMix): number {
   const random = createSeededRandom(seed, 'visitor', index)
   if (index <= minVisitGap || !random.chance(mix.returning)) return index
@@ -74,7 +74,7 @@ function visitorOf(seed: string, index: number, mix: TrafficMix): number {
 function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix) {
   const random = createSeededRandom(seed, 'device', visitor)
   const client = random.weighted(clientNames.map((name) => [name, clients[name]] as const))
-  const actor: Driver = random.chance(bots) ? random.weighted(botKinds[client]) : 'human'
+  const actor: SimulatedActor = random.chance(bots) ? random.weighted(botWeights[client]) : 'human'
   const family = random.weighted(
     families.filter(([option]) => option.client === client && canRun(actor, option)),
   )
@@ -87,7 +87,7 @@ function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix) 
 }
 
 // Automation tools drive desktop Chromium only.
-function canRun(actor: Driver, family: DeviceFamily): boolean {
+function canRun(actor: SimulatedActor, family: DeviceFamily): boolean {
   const needsChromium = ['headless', 'selenium', 'playwright', 'stealth'].includes(actor)
   return !needsChromium || (family.engine === 'V8' && !family.mobile)
 }
@@ -104,7 +104,7 @@ function observationsOf({
   mobile,
   random,
 }: {
-  actor: Driver
+  actor: SimulatedActor
   mobile: boolean
   random: SeededRandom
 }) {

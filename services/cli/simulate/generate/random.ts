@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
-/** Deterministic random source. Not for secrets. */
+/** Deterministic random source; never use it for secrets. */
 export type SeededRandom = ReturnType<typeof createSeededRandom>
 
 /**
- * Creates a random source whose values depend only on the seed and the path, on every machine. Each session has its own
- * path, so its values don't depend on the order in which sessions run.
+ * Creates a random source whose values depend only on the seed and the path. Each session has its own path, so its values
+ * don't depend on the order in which sessions run.
  */
 export function createSeededRandom(seed: string, ...path: (string | number)[]) {
   const digest = createHash('sha256')
@@ -23,7 +23,7 @@ export function createSeededRandom(seed: string, ...path: (string | number)[]) {
     chance: (probability: number) => next() < probability,
     pick: <T>(options: readonly T[]): T => weighted(options.map((option) => [option, 1] as const)),
     weighted,
-    /** Returns hexadecimal digits like a digest that a client reports. */
+    /** Returns hexadecimal digits, in place of a digest that a client would report. */
     hash: (length = 16) => Array.from({ length }, () => int(0, 15).toString(16)).join(''),
   }
 }

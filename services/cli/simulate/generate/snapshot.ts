@@ -3,7 +3,7 @@ import type { DeviceFamily } from './families.ts'
 import { hardwareOf, nativeOf } from './hardware.ts'
 import type { SeededRandom } from './random.ts'
 
-/** Returns the snapshot of a device of the family without any automation. */
+/** Returns the snapshot of a device in the family, without traces of automation. */
 export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   return snapshotSchema.parse(
     family.client === 'web' ? browserOf(family, random) : appOf(family, random),
@@ -131,7 +131,7 @@ function windowOf({ screens, mobile, engine }: DeviceFamily, random: SeededRando
     outer_width: width,
     outer_height: available,
     inner_width: mobile ? width : width - 15,
-    // The rest is taken by the browser's toolbars.
+    // The browser's toolbars take the rest.
     inner_height: available - (mobile ? 110 : random.int(74, 120)),
     color_depth: 24,
     pixel_ratio: ratio,

@@ -2,14 +2,14 @@ import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import type { LoggedInPerson } from '../../schemas.ts'
-import { RequestFailure, send } from '../shared/api.ts'
+import { callApi, RequestFailure } from '../shared/api.ts'
+import { escapeInvisible } from '../shared/escape-invisible.ts'
 import { person } from '../shared/person.ts'
 import { teachAtLogin } from '../shared/teach.ts'
-import { escapeInvisible } from '../shared/visible.ts'
 
 /**
- * Signs in with the code of an opened login link, or loads the current session. Removes the code from the URL at once.
- * Asks first if somebody is signed in, because a link sent by an attacker would switch to the attacker's account.
+ * Signs in with the code of a login link, or loads the current session. Removes the code from the URL at once. If
+ * somebody is already signed in, asks first: a link from an attacker would sign them in to the attacker's account.
  */
 export async function initLogin(): Promise<void> {
   const code = codeInAddress()
@@ -28,20 +28,18 @@ export async function initLogin(): Promise<void> {
 
 const codeInAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code')
 
-/**
- * Reloads when a login link is pasted into an open console: only the fragment changes, so the browser loads nothing.
- */
+/** Reloads when a login link is pasted into an open console: browsers don't if only the fragment changes. */
 export function reloadOnLoginLink(): void {
   window.addEventListener('hashchange', () => codeInAddress() && window.location.reload())
 }
 
 const fetchPerson = async (): Promise<LoggedInPerson | null> =>
-  (await send<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
+  (await callApi<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
 
 async function logIn(credentials: { code: string } | { secret_key: string }): Promise<void> {
   loginProblem.value = null
   try {
-    await send('/login', { method: 'POST', body: credentials })
+    await callApi('/login', { method: 'POST', body: credentials })
   } catch (error) {
     if (error instanceof RequestFailure) loginProblem.value = error.message
   }

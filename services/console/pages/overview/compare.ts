@@ -4,13 +4,13 @@ import type { TimeSpan } from '../shared/span.ts'
 
 const day = 86_400_000
 
-/** Shifts a period back by whole days, just enough not to overlap, so that both cover the same times of day. */
+/** Shifts a period back by whole days until it doesn't overlap, so that both cover the same times of day. */
 export function previousPeriod({ since, until }: TimeSpan): TimeSpan {
   const shift = Math.ceil((until - since) / day) * day
   return { since: since - shift, until: until - shift, last: undefined }
 }
 
-/** Returns the last day of a period, or all of a shorter one. */
+/** Returns the last day of a period, or the entire period if it is shorter. */
 export const lastDay = (span: TimeSpan): TimeSpan =>
   span.until - span.since <= day
     ? span
@@ -19,8 +19,8 @@ export const lastDay = (span: TimeSpan): TimeSpan =>
 export interface Rise {
   value: string
   sessions: number
-  /** Sessions the day before; an upper bound if the value was among "other". */
-  before: number
+  /** Sessions in the same hours of the day before; an upper bound if the value was among "other". */
+  previousSessions: number
 }
 
 const minSessions = 50
@@ -32,37 +32,37 @@ const minFactor = 3
  */
 export function findRises(
   field: GroupField,
-  now: SessionAggregates,
-  before: SessionAggregates,
+  current: SessionAggregates,
+  previous: SessionAggregates,
 ): Rise[] {
-  if (!now.is_complete || !before.is_complete) return []
-  const countsBefore = new Map(
-    before.groups.map(({ values, sessions }) => [values[field], sessions]),
+  if (!current.is_complete || !previous.is_complete) return []
+  const previousCounts = new Map(
+    previous.groups.map(({ values, sessions }) => [values[field], sessions]),
   )
-  const separateCounts = before.groups
+  const separateCounts = previous.groups
     .filter(({ kind }) => kind === 'value')
     .map(({ sessions }) => sessions)
-  const maxOtherCount = before.groups.some(({ kind }) => kind === 'other')
+  const maxOtherCount = previous.groups.some(({ kind }) => kind === 'other')
     ? Math.min(...separateCounts)
     : 0
-  return now.groups.flatMap(({ values, sessions }) => {
+  return current.groups.flatMap(({ values, sessions }) => {
     const value = values[field]
-    const countBefore = countsBefore.get(value) ?? maxOtherCount
-    return value && sessions >= minSessions && sessions >= minFactor * countBefore
-      ? [{ value, sessions, before: countBefore }]
+    const previousSessions = previousCounts.get(value) ?? maxOtherCount
+    return value && sessions >= minSessions && sessions >= minFactor * previousSessions
+      ? [{ value, sessions, previousSessions }]
       : []
   })
 }
 
-export interface HandOffs {
+export interface MissingHandOffs {
   host: string
   sessions: number
   missing: number
 }
 
-/** Returns the pages by sessions without a hand-off, largest first, from counts by page and hand-off. */
-export function missingHandOffs({ groups }: Pick<SessionAggregates, 'groups'>): HandOffs[] {
-  const hosts = new Map<string, HandOffs>()
+/** Returns the hosts with sessions without a hand-off, most first. Takes counts by host and hand-off. */
+export function missingHandOffs({ groups }: Pick<SessionAggregates, 'groups'>): MissingHandOffs[] {
+  const hosts = new Map<string, MissingHandOffs>()
   for (const { values, sessions } of groups) {
     const { page_host: host, handed_off: handedOff } = values
     if (!host) continue

@@ -4,19 +4,19 @@ import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { currentPage, hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { serverPath } from '../shared/server-path.ts'
 
 const pollMs = 30_000
-// The user step is done once one of the newest sessions has a user.
+// The step "Attach a user id" is done once one of the newest sessions has a user.
 const newestSessionsPath = '/v1/sessions?limit=50'
 
-/** Setup checklist of the environment; empty while loading and once complete. */
+/** Setup checklist of the environment. Renders nothing while loading and once complete. */
 export function GettingStarted() {
   const path = organizationPath()
   const isComplete = useRef(false)
-  const polling = { everyMs: isComplete.current ? undefined : pollMs }
+  const polling = { pollMs: isComplete.current ? undefined : pollMs }
   const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`, polling).data?.data
   const endpoints = useResponse<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, polling)
     .data?.data

@@ -6,7 +6,7 @@ export const timesOf = ({ since, until }: TimeSpan) => ({
   until: isoTime(until),
 })
 
-/** Returns the URL of the sessions behind a count. A relative period stays relative. */
+/** Returns the URL of the sessions page for a period and filters. A relative period stays relative. */
 export function sessionsHref(span: TimeSpan, filters: Record<string, string>): string {
   const times = span.last ? { last: span.last } : timesOf(span)
   return hrefOf({ page: 'sessions', query: new URLSearchParams({ ...times, ...filters }) })

@@ -6,18 +6,17 @@ import { filterTitles, valueText } from '../sessions/fields.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import { missingHandOffs, previousPeriod } from './compare.ts'
 import { sessionsHref, timesOf } from './links.ts'
 import './overview.css'
 import { GettingStarted } from './getting-started.tsx'
-import { Unusual } from './unusual.tsx'
+import { UnusualActivity } from './unusual.tsx'
 
-/** The overview: verdicts over time, unusual activity and top values. */
 export function OverviewPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
   return (
@@ -27,8 +26,8 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
         <SpanChoice span={span} />
       </div>
       <GettingStarted />
-      <OverTime span={span} />
-      <Unusual span={span} />
+      <VerdictsOverTime span={span} />
+      <UnusualActivity span={span} />
       <div class="columns">
         <TopValues
           field="signal"
@@ -57,7 +56,7 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
   )
 }
 
-function OverTime({ span }: { span: TimeSpan }) {
+function VerdictsOverTime({ span }: { span: TimeSpan }) {
   const parameters = new URLSearchParams({
     ...timesOf(span),
     interval: intervalOf(span).name,
@@ -101,7 +100,6 @@ const sumOf = ({ groups }: SessionAggregates, verdict: string): number =>
 
 interface TopProps {
   field: GroupField
-  /** Second field to group by. */
   secondField?: GroupField
   title: string
   span: TimeSpan
@@ -127,10 +125,10 @@ function TopValues({ field, secondField, title, span, filters }: TopProps) {
               .filter(({ values }) => values[field])
               .map(({ values, sessions }) => {
                 const groupFilters = Object.fromEntries(
-                  fields.map((one) => [one, values[one] ?? '']),
+                  fields.map((name) => [name, values[name] ?? '']),
                 )
                 return {
-                  text: fields.map((one) => valueText(one, values[one] ?? '')).join(' · '),
+                  text: fields.map((name) => valueText(name, values[name] ?? '')).join(' · '),
                   href: sessionsHref(span, { ...filters, ...groupFilters }),
                   count: formatNumber(sessions),
                 }

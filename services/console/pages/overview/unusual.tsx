@@ -2,18 +2,18 @@ import type { GroupField } from '../../../../projections/sessions/count-groups.t
 import { filterTitles, valueText } from '../sessions/fields.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
 import type { TimeSpan } from '../shared/span.ts'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import { findRises, lastDay, previousPeriod } from './compare.ts'
 import { sessionsHref, timesOf } from './links.ts'
 
 /** Values with far more sessions than in the same hours of the day before. */
-export function Unusual({ span }: { span: TimeSpan }) {
+export function UnusualActivity({ span }: { span: TimeSpan }) {
   const day = lastDay(span)
   return (
     <Panel title="Unusual activity">
-      <p class="hint">At least 50 sessions, and three times the same hours of the day before</p>
+      <p class="hint">At least 50 sessions, and 3× those in the same hours of the day before</p>
       <div class="unusual">
         {(['signal', 'country', 'asn', 'page_host'] as const).map((field) => (
           <Rises key={field} field={field} span={day} />
@@ -43,13 +43,13 @@ function Rises({ field, span }: { field: GroupField; span: TimeSpan }) {
               if (rises.length === 0) return <p class="hint">Nothing unusual</p>
               return (
                 <ul class="rises">
-                  {rises.map(({ value, sessions, before }) => (
+                  {rises.map(({ value, sessions, previousSessions }) => (
                     <li key={value}>
                       <a href={sessionsHref(span, { [field]: value })}>
                         {valueText(field, value)} <b>{formatNumber(sessions)}</b>
                       </a>{' '}
                       <a class="hint" href={sessionsHref(dayBefore, { [field]: value })}>
-                        was {formatNumber(before)}
+                        was {formatNumber(previousSessions)}
                       </a>
                     </li>
                   ))}

@@ -6,14 +6,14 @@ interface Band {
   to: number
 }
 
-/** Verdict thresholds, which are the same for every model. */
+/** Scores by verdict, the same for every model. */
 const bands: readonly Band[] = [
   { verdict: 'human', from: 0, to: 39 },
   { verdict: 'inconclusive', from: 40, to: 69 },
   { verdict: 'bot', from: 70, to: 100 },
 ]
 
-/** A score on the scale of verdicts. 40 is inconclusive, 70 is a bot. */
+/** A score on a scale from 0 to 100, divided by verdict. */
 export function ScoreBand({ score }: { score: number }) {
   return (
     <figure class="band">

@@ -1,15 +1,15 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { formatNumber, inWords } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
+import { TableHead } from '../shared/table-head.tsx'
 
-/** Counts stop here: 100 means 100 or more. */
+/** The server stops counting at 100. */
 const maxCount = 100
 
-/** Repeat counts at the time of the decision, without those of the session alone. */
+/** Repeat counts at the time of the decision. A count of 1 is the session itself. */
 export function RepeatsSection({ repeats }: { repeats: SessionDetail['repeats'] }) {
   const rows = Object.entries(repeats ?? {}).filter(([, { day }]) => day > 1)
-  const count = (value: number) => (value >= maxCount ? `${maxCount}+` : formatNumber(value))
+  const countText = (value: number) => (value >= maxCount ? `${maxCount}+` : formatNumber(value))
   return (
     <Panel title="Repeats">
       {rows.length === 0 ? (
@@ -18,15 +18,15 @@ export function RepeatsSection({ repeats }: { repeats: SessionDetail['repeats'] 
         <table>
           <TableHead
             columns={['Count', '5 min', '1 h', '1 day']}
-            numbers={['5 min', '1 h', '1 day']}
+            numericColumns={['5 min', '1 h', '1 day']}
           />
           <tbody>
             {rows.map(([name, { five_minutes, hour, day }]) => (
               <tr key={name}>
                 <td>{repeatTitles[name] ?? inWords(name)}</td>
-                <td class="number">{count(five_minutes)}</td>
-                <td class="number">{count(hour)}</td>
-                <td class="number">{count(day)}</td>
+                <td class="number">{countText(five_minutes)}</td>
+                <td class="number">{countText(hour)}</td>
+                <td class="number">{countText(day)}</td>
               </tr>
             ))}
           </tbody>

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
-import { TableHead } from '../shared/head.tsx'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
+import { TableHead } from '../shared/table-head.tsx'
 import { ChangeBar, ScoreBand } from './band.tsx'
 import { createSignalFinder, type FindSignal, SignalDetails, SignalList } from './signals.tsx'
 
-/** The steps from 0 to the score, followed by signals that fired without effect. */
+/** The steps from 0 to the score, followed by the signals that fired without changing it. */
 export function ScoreBreakdown({
   session,
   score,
@@ -46,7 +46,7 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
     return <p class="hint">No risk or trust signal fired, so the score is 0.</p>
   return (
     <table class="steps">
-      <TableHead columns={['Step', 'Points', 'Score']} numbers={['Points', 'Score']} />
+      <TableHead columns={['Step', 'Points', 'Score']} numericColumns={['Points', 'Score']} />
       <tbody>
         {steps.map((step) => (
           <tr key={`${step.kind} ${step.signal}`}>

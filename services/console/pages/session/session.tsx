@@ -5,20 +5,20 @@ import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { formatDateTime, inWords } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
-import { FactList, Panel } from '../shared/parts.tsx'
-import { ScrollRegion } from '../shared/scroll.tsx'
-import { RelativeTime } from '../shared/time.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { ScrollRegion } from '../shared/scroll-region.tsx'
+import { TableHead } from '../shared/table-head.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { Loaded } from '../shell/states.tsx'
-import { SimilarSessions } from './alike.tsx'
-import { EvidenceSection } from './checked.tsx'
-import { LabelButtons } from './mark.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+import { EvidenceSection } from './evidence.tsx'
+import { LabelButtons } from './label-buttons.tsx'
 import { RepeatsSection } from './repeats.tsx'
 import { ScoreBreakdown } from './score.tsx'
+import { SimilarSessions } from './similar-sessions.tsx'
 import './session.css'
-import { AttachUser } from './user.tsx'
-import { SessionContext } from './who.tsx'
+import { AttachUser } from './attach-user.tsx'
+import { SessionContext } from './session-context.tsx'
 
 export function SessionPage({ id }: { id: string }) {
   return (
@@ -31,7 +31,7 @@ export function SessionPage({ id }: { id: string }) {
   )
 }
 
-const verdictOf: Record<SessionDetail['decision']['automation_status'], Verdict> = {
+const verdicts: Record<SessionDetail['decision']['automation_status'], Verdict> = {
   automated: 'bot',
   human: 'human',
   uncertain: 'inconclusive',
@@ -40,7 +40,7 @@ const verdictOf: Record<SessionDetail['decision']['automation_status'], Verdict>
 /** A session, as a page or beside the list. */
 export function SessionView({ id }: { id: string }) {
   const path = `/v1/sessions/${encodeURIComponent(id)}?include=score&include=log`
-  const response = useResponse<{ data: SessionDetail }>(path, { everyMs: 5000 })
+  const response = useResponse<{ data: SessionDetail }>(path, { pollMs: 5000 })
   return (
     <>
       <Loaded response={response}>{({ data }) => <Session session={data} />}</Loaded>
@@ -92,7 +92,7 @@ function SessionHeader({ session }: { session: SessionDetail }) {
   return (
     <header class="part">
       <h1>
-        <VerdictBadge verdict={verdictOf[decision.automation_status]} score={decision.risk_score} />
+        <VerdictBadge verdict={verdicts[decision.automation_status]} score={decision.risk_score} />
       </h1>
       <p class="mono">{id}</p>
       <p>
@@ -134,7 +134,7 @@ function Decisions({ decisions }: { decisions: SessionDetail['decision'][] }) {
                 <td>{formatDateTime(decision.evaluated_at)}</td>
                 <td>
                   <VerdictBadge
-                    verdict={verdictOf[decision.automation_status]}
+                    verdict={verdicts[decision.automation_status]}
                     score={decision.risk_score}
                   />
                 </td>

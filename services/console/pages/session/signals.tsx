@@ -2,9 +2,9 @@ import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { inWords } from '../shared/format.ts'
-import { FactList } from '../shared/parts.tsx'
+import { FactList } from '../shared/panel.tsx'
 
-/** A fired signal with its meaning, its measurement in this session, and its false positives. */
+/** A signal that fired, with its meaning, its measurement in this session, and its known false positives. */
 export interface SignalFinding {
   signal: string
   name: string

@@ -6,9 +6,8 @@ import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
 import { useKeys } from '../shared/keys.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import {
-  type ChosenFilter,
   canBeEmpty,
   canNegate,
   emptyText,
@@ -20,13 +19,14 @@ import {
   isGrouped,
   parametersOf,
   parseFilters,
+  type UrlFilter,
   withFilter,
 } from './fields.ts'
 
-// A stable function: a new one per render would steal the focus each time.
+// Not defined in the component, where each render would move the focus again.
 const focusOn = (select: HTMLSelectElement | null) => select?.focus()
 
-/** A form for another filter: field, is or is not, and value. */
+/** A form that adds a filter: field, "is" or "is not", and value. */
 export function AddFilter({
   query,
   span,
@@ -37,13 +37,13 @@ export function AddFilter({
   onDone: () => void
 }) {
   const [field, setField] = useState<Field>('verdict')
-  const [isNegated, setNegated] = useState(false)
-  const chosen = parseFilters(query)
+  const [isNot, setNot] = useState(false)
+  const filters = parseFilters(query)
   useKeys(({ key }) => key === 'Escape' && onDone(), [onDone])
   const choose = (value: string | null) => {
     navigate(
       hrefWith(
-        filterChanges(withFilter(chosen, { field, value, isNot: isNegated && canNegate(field) })),
+        filterChanges(withFilter(filters, { field, value, isNot: isNot && canNegate(field) })),
       ),
     )
     onDone()
@@ -67,15 +67,15 @@ export function AddFilter({
       {canNegate(field) && (
         <select
           aria-label="is, or is not"
-          value={isNegated ? 'is not' : 'is'}
-          onChange={({ currentTarget: { value } }) => setNegated(value === 'is not')}
+          value={isNot ? 'is not' : 'is'}
+          onChange={({ currentTarget: { value } }) => setNot(value === 'is not')}
         >
           <option>is</option>
           <option>is not</option>
         </select>
       )}
       {isGrouped(field) ? (
-        <ValueOptions {...{ field, chosen, span, choose }} />
+        <ValueOptions {...{ field, filters, span, choose }} />
       ) : (
         <ValueInput {...{ field, choose }} />
       )}
@@ -85,16 +85,16 @@ export function AddFilter({
 
 interface ValueOptionsProps {
   field: GroupField
-  chosen: readonly ChosenFilter[]
+  filters: readonly UrlFilter[]
   span: TimeSpan
   choose: (value: string | null) => void
 }
 
 const maxOptions = 25
 
-function ValueOptions({ field, chosen, span, choose }: ValueOptionsProps) {
+function ValueOptions({ field, filters, span, choose }: ValueOptionsProps) {
   const [search, setSearch] = useState('')
-  const otherFilters = parametersOf(chosen.filter((filter) => filter.field !== field))
+  const otherFilters = parametersOf(filters.filter((filter) => filter.field !== field))
   const parameters = new URLSearchParams([
     ...otherFilters,
     ['group_by', field],
@@ -144,7 +144,7 @@ interface ValueOption {
   sessions: number | null
 }
 
-/** Returns the most frequent values, and "no value" if it may be hidden among the rest. */
+/** Returns the most frequent values, and "no value" if it may be hidden among the "other" group. */
 function valueOptions(field: GroupField, groups: SessionAggregates['groups']): ValueOption[] {
   const options: ValueOption[] = groups
     .filter(({ kind }) => kind === 'value')

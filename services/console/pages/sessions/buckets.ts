@@ -5,19 +5,18 @@ import type { ChartInterval, TimeSpan } from '../shared/span.ts'
 /** Stacking order of verdicts, bottom first. */
 export const verdictOrder = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
 
-/** A bar of the chart. */
 export interface Bucket {
   /** Start of its interval, in UTC. */
   at: number
-  /** Counted part of the interval: the period may cut the first and the last one. */
+  /** Counted part of the interval. The ends of the period may cut the first and the last interval. */
   since: number
   until: number
   sessions: Record<Verdict, number>
-  /** Sessions whose decisions were deleted by retention, so that they cannot be filtered. */
-  ended: number
+  /** Sessions whose decisions were deleted by retention, so they have no verdict. */
+  expired: number
 }
 
-/** Returns a bucket for every interval, also for those without sessions. */
+/** Returns a bucket for every interval, including those without sessions. */
 export function bucketsOf(
   { groups }: Pick<SessionAggregates, 'groups'>,
   span: TimeSpan,
@@ -32,7 +31,7 @@ export function bucketsOf(
       since: Math.max(at, span.since),
       until: Math.min(at + length, span.until),
       sessions: { human: 0, inconclusive: 0, bot: 0 },
-      ended: 0,
+      expired: 0,
     }
   })
   for (const { start, kind, values, sessions } of groups) {
@@ -40,7 +39,7 @@ export function bucketsOf(
     if (!bucket) continue
     const verdict = verdictOrder.find((name) => name === values.verdict)
     if (verdict) bucket.sessions[verdict] += sessions
-    if (kind === 'ended') bucket.ended += sessions
+    if (kind === 'ended') bucket.expired += sessions
   }
   return buckets
 }
@@ -93,8 +92,8 @@ const steps = {
 }
 
 /**
- * Returns at most `max` bucket starts for the axis labels. They are round times of the person's clock, or close to
- * them in zones with a half-hour offset.
+ * Returns at most `max` bucket starts for the axis labels: round times in the person's time zone, or close to them in
+ * zones with a half-hour offset.
  */
 export function ticksOf(
   buckets: readonly Bucket[],

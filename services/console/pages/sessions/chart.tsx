@@ -2,7 +2,6 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { currentPage, hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
 import {
   type ChartInterval,
   intervalOf,
@@ -11,6 +10,7 @@ import {
   type TimeSpan,
   timeParameters,
 } from '../shared/span.ts'
+import { TableHead } from '../shared/table-head.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import {
   type Bucket,
@@ -22,7 +22,7 @@ import {
 } from './buckets.ts'
 import './chart.css'
 import { Plot } from './plot.tsx'
-import { rememberZoom, zoomOut } from './zoom.ts'
+import { rememberZoom, zoomedOut } from './zoom.ts'
 
 /** Sessions over time, stacked by verdict. Dragging zooms in. */
 export function Chart({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {
@@ -44,13 +44,13 @@ export function Chart({ counts, span }: { counts: SessionAggregates; span: TimeS
         <HoveredBucket {...{ buckets, interval, hovered }} />
         <Notes {...{ buckets, interval }} countedTo={isLastPartial ? countedTo : null} />
         <AsTable {...{ buckets, interval }} />
-        {!span.last && <a href={hrefWith(timeParameters(zoomOut(span, now.value)))}>Zoom out</a>}
+        {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
       </figcaption>
     </figure>
   )
 }
 
-/** Counts of the bucket under the pointer. Only this component reads the signal, so a pointer move renders one line. */
+/** Counts of the bucket under the pointer. Only this component rerenders when the pointer moves. */
 function HoveredBucket({
   buckets,
   interval,
@@ -80,33 +80,33 @@ function HoveredBucket({
 interface NotesProps {
   buckets: Bucket[]
   interval: ChartInterval
-  /** End of the counts in a partial last bar; null if it is complete. */
+  /** Time up to which the last bar is counted; null if it is complete. */
   countedTo: number | null
 }
 
 function Notes({ buckets, interval, countedTo }: NotesProps) {
-  const ended = buckets.filter((bucket) => bucket.ended > 0)
-  const lastEnded = ended.at(-1)
-  const exactly = bucketTimeFormats({ name: 'minute', length: 60_000 }).exact
+  const expired = buckets.filter((bucket) => bucket.expired > 0)
+  const lastExpired = expired.at(-1)
+  const exactTime = bucketTimeFormats({ name: 'minute', length: 60_000 }).exact
   return (
     <>
       {interval.name === 'day' && <p>Days in UTC</p>}
-      {countedTo !== null && <p>Last bar is partial (until {exactly(countedTo)})</p>}
-      {lastEnded && (
+      {countedTo !== null && <p>Last bar is partial (until {exactTime(countedTo)})</p>}
+      {lastExpired && (
         <p>
           Not shown:{' '}
           {pluralize(
             'session',
-            ended.reduce((sum, bucket) => sum + bucket.ended, 0),
+            expired.reduce((sum, bucket) => sum + bucket.expired, 0),
           )}{' '}
-          before {exactly(lastEnded.until)} (filtered data deleted by retention)
+          before {exactTime(lastExpired.until)} (filtered data deleted by retention)
         </p>
       )}
     </>
   )
 }
 
-// Rendered when opened, because it has hundreds of links.
+// Renders the table only when opened, because it has hundreds of links.
 function AsTable(props: { buckets: Bucket[]; interval: ChartInterval }) {
   const isOpen = useSignal(false)
   return (
@@ -122,7 +122,7 @@ function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterv
   return (
     <div class="scroll">
       <table>
-        <TableHead columns={['Start', ...verdictOrder]} numbers={verdictOrder} />
+        <TableHead columns={['Start', ...verdictOrder]} numericColumns={verdictOrder} />
         <tbody>
           {buckets.map((bucket) => (
             <tr key={bucket.at}>

@@ -1,13 +1,13 @@
 import { hrefWith, navigate } from '../shared/address.ts'
-import { allColumns, columnsIn, columnsText, requiredColumn } from './columns.tsx'
+import { allColumns, columnsIn, columnsParameter, requiredColumn } from './columns.tsx'
 
 /** Checkboxes for the columns of the list. The URL stores the choice. */
 export function ColumnChoice({ query }: { query: URLSearchParams }) {
-  const chosen = columnsIn(query)
-  const choose = (name: string, isChosen: boolean) => {
+  const visible = columnsIn(query)
+  const toggle = (name: string, isVisible: boolean) => {
     const names = allColumns.map((column) => column.name)
-    const next = names.filter((other) => (other === name ? isChosen : chosen.includes(other)))
-    navigate(hrefWith({ columns: columnsText(next) }), { replace: true })
+    const next = names.filter((other) => (other === name ? isVisible : visible.includes(other)))
+    navigate(hrefWith({ columns: columnsParameter(next) }), { replace: true })
   }
   return (
     <details class="column-choice">
@@ -18,9 +18,9 @@ export function ColumnChoice({ query }: { query: URLSearchParams }) {
           <label key={name}>
             <input
               type="checkbox"
-              checked={chosen.includes(name)}
+              checked={visible.includes(name)}
               disabled={name === requiredColumn}
-              onChange={({ currentTarget }) => choose(name, currentTarget.checked)}
+              onChange={({ currentTarget }) => toggle(name, currentTarget.checked)}
             />
             {title}
           </label>

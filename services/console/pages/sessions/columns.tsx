@@ -2,14 +2,14 @@ import type { ComponentChildren } from 'preact'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith } from '../shared/address.ts'
 import { inWords, shortId } from '../shared/format.ts'
-import { RelativeTime } from '../shared/time.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { ValueMenu } from './value-menu.tsx'
 
 interface Column {
   title: string
   cell: (row: SessionSummary, query: URLSearchParams) => ComponentChildren
-  /** CSS class of its cells. */
+  /** CSS class of the cells. */
   style?: 'number' | 'long'
 }
 
@@ -146,7 +146,7 @@ export const allColumns: readonly NamedColumn[] = Object.entries(columns).map(([
   ...column,
 }))
 
-/** Returns the column names in a URL, such as `verdict,when`. */
+/** Returns the names in the `columns` parameter of a URL, or the default columns. */
 export function columnsIn(query: URLSearchParams): string[] {
   const requested = query.get('columns')?.split(',') ?? defaultColumns
   return allColumns
@@ -154,6 +154,6 @@ export function columnsIn(query: URLSearchParams): string[] {
     .filter((name) => name === requiredColumn || requested.includes(name))
 }
 
-/** Returns the URL parameter for the columns; null for the default ones. */
-export const columnsText = (names: readonly string[]): string | null =>
+/** Returns the `columns` parameter of the URL; null for the default columns. */
+export const columnsParameter = (names: readonly string[]): string | null =>
   names.join() === defaultColumns.join() ? null : names.join()

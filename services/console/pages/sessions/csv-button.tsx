@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { RequestFailure, send } from '../shared/api.ts'
+import { callApi, RequestFailure } from '../shared/api.ts'
 import { download } from '../shared/download.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
 import { maxCsvRows, sessionsCsv } from './csv.ts'
 
-/** A button that saves the path's sessions as CSV. A truncated export is noted here and in the file name. */
+/** A button that saves the path's sessions as CSV. A note and the file name tell if the export is truncated. */
 export function CsvButton({ path }: { path: string }) {
   const [message, setMessage] = useState('')
   const [isBusy, setBusy] = useState(false)
@@ -43,7 +43,7 @@ async function readAll(path: string, onProgress: (count: number) => void) {
   let cursor: string | undefined
   do {
     const next = cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''
-    const { data, pagination } = await send<SessionList>(`${path}&limit=200${next}`)
+    const { data, pagination } = await callApi<SessionList>(`${path}&limit=200${next}`)
     rows.push(...data)
     cursor = pagination.next_cursor
     onProgress(rows.length)

@@ -1,6 +1,6 @@
 import { escapeCell } from '../../../../infra/spreadsheet.ts'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { escapeInvisible } from '../shared/visible.ts'
+import { escapeInvisible } from '../shared/escape-invisible.ts'
 
 /** Row limit; `tidegate export sessions` has none. */
 export const maxCsvRows = 10_000
@@ -9,8 +9,8 @@ type CsvValue = string | number | boolean | null | undefined
 
 export function csvCell(value: CsvValue): string {
   if (typeof value !== 'string') return String(value ?? '')
-  const harmless = escapeCell(escapeInvisible(value))
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+  const escaped = escapeCell(escapeInvisible(value))
+  return /[",\r\n]/.test(escaped) ? `"${escaped.replaceAll('"', '""')}"` : escaped
 }
 
 const factColumns = [
@@ -42,7 +42,7 @@ const columns: Record<string, (row: SessionSummary) => CsvValue> = {
   signals: ({ facts }) => facts?.signals.join(' '),
 }
 
-/** Returns CSV (RFC 4180) with the API's names as the header. */
+/** Returns CSV (RFC 4180). The header row has the field names of the API. */
 export function sessionsCsv(rows: readonly SessionSummary[]): string {
   const lines = rows.map((row) => Object.values(columns).map((cellOf) => csvCell(cellOf(row))))
   return [Object.keys(columns), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')

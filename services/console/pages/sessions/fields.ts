@@ -3,7 +3,7 @@ import type { FilterName } from '../../../../projections/sessions/filter-fields.
 import { inWords } from '../shared/format.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 
-/** Filter fields in display order. `group_by` supports all but those in `ungrouped`. */
+/** Titles of the filter fields, in display order. */
 export const filterTitles = {
   verdict: 'Verdict',
   signal: 'Signal',
@@ -34,22 +34,21 @@ export const fieldNames = Object.keys(filterTitles).filter(isField)
 const ungrouped: readonly Field[] = ['client_user_id', 'visitor_id', 'ip', 'score_min', 'score_max']
 export const isGrouped = (field: Field): field is GroupField => !ungrouped.includes(field)
 
-const positiveOnly: readonly Field[] = ['handed_off', 'score_min', 'score_max']
-export const canNegate = (field: Field): boolean => !positiveOnly.includes(field)
+const notNegatable: readonly Field[] = ['handed_off', 'score_min', 'score_max']
+export const canNegate = (field: Field): boolean => !notNegatable.includes(field)
 
-const neverEmpty: readonly Field[] = ['verdict', 'mark', ...positiveOnly]
+const neverEmpty: readonly Field[] = ['verdict', 'mark', ...notNegatable]
 /** Returns true if sessions may have no value of the field. */
 export const canBeEmpty = (field: Field): boolean => !neverEmpty.includes(field)
 
-/** Returns the text for "no value". `none` is a value of the agent status. */
+/** Returns the text for "no value". For the agent status, `none` is a value of its own. */
 export const emptyText = (field: Field): string => (field === 'agent_status' ? 'unknown' : 'none')
 
 /** Formats a value: `AS64500`, `webdriver detected`. */
 export const valueText = (field: Field, value: string): string =>
   field === 'asn' ? `AS${value}` : inWords(value)
 
-/** A filter in a URL. */
-export interface ChosenFilter {
+export interface UrlFilter {
   field: Field
   /** null = no value. */
   value: string | null
@@ -71,62 +70,58 @@ export function filterParameters(query: URLSearchParams): URLSearchParams {
   return new URLSearchParams(search ? [...entries, ['search', search]] : entries)
 }
 
-/** Returns the filters in a URL. */
-export function parseFilters(query: URLSearchParams): ChosenFilter[] {
-  const chosen = filterNames.flatMap((name) =>
+export function parseFilters(query: URLSearchParams): UrlFilter[] {
+  const filters = filterNames.flatMap((name) =>
     query.getAll(name).map((text) => parseFilter(name, text)),
   )
-  return chosen.filter((one) => one !== undefined)
+  return filters.filter((filter) => filter !== undefined)
 }
 
-function parseFilter(name: string, text: string): ChosenFilter | undefined {
+function parseFilter(name: string, text: string): UrlFilter | undefined {
   const isNot = name.endsWith(negated)
   const field = isNot ? name.slice(0, -negated.length) : name
   if (field === 'without') return isField(text) ? { field: text, value: null, isNot } : undefined
   return isField(field) ? { field, value: text, isNot } : undefined
 }
 
-function parameterOf({ field, value, isNot }: ChosenFilter): [string, string] {
+function parameterOf({ field, value, isNot }: UrlFilter): [string, string] {
   const [name, text] = value === null ? ['without', field] : [field, value]
   return [isNot ? `${name}${negated}` : name, text]
 }
 
-/** Returns the filters as API parameters. */
-export const parametersOf = (chosen: readonly ChosenFilter[]): URLSearchParams =>
-  new URLSearchParams(chosen.map(parameterOf))
+export const parametersOf = (filters: readonly UrlFilter[]): URLSearchParams =>
+  new URLSearchParams(filters.map(parameterOf))
 
-/** Returns the changes for `hrefWith` that replace all filters by these. */
-export function filterChanges(chosen: readonly ChosenFilter[]): Record<string, string[] | null> {
-  const parameters = parametersOf(chosen)
+/** Returns parameters for `hrefWith` that replace all filters of the URL. */
+export function filterChanges(filters: readonly UrlFilter[]): Record<string, string[] | null> {
+  const parameters = parametersOf(filters)
   return Object.fromEntries(
     filterNames.map((name) => [name, parameters.has(name) ? parameters.getAll(name) : null]),
   )
 }
 
-const isSameValue = (one: ChosenFilter, other: ChosenFilter) =>
-  one.field === other.field && one.value === other.value
+const isSameValue = (a: UrlFilter, b: UrlFilter) => a.field === b.field && a.value === b.value
 
 /** Removes a filter, negated or not. */
-export const withoutFilter = (chosen: readonly ChosenFilter[], old: ChosenFilter): ChosenFilter[] =>
-  chosen.filter((one) => !isSameValue(one, old))
+export const withoutFilter = (filters: readonly UrlFilter[], old: UrlFilter): UrlFilter[] =>
+  filters.filter((filter) => !isSameValue(filter, old))
 
-/** Adds a filter. It replaces one of the same value. */
-export const withFilter = (chosen: readonly ChosenFilter[], next: ChosenFilter): ChosenFilter[] => [
-  ...withoutFilter(chosen, next),
+/** Adds a filter, or replaces the one with the same field and value. */
+export const withFilter = (filters: readonly UrlFilter[], next: UrlFilter): UrlFilter[] => [
+  ...withoutFilter(filters, next),
   next,
 ]
 
-/** Replaces all filters of a field by this one. */
-export const withOnlyFilter = (
-  chosen: readonly ChosenFilter[],
-  next: ChosenFilter,
-): ChosenFilter[] => [...chosen.filter(({ field }) => field !== next.field), next]
+/** Replaces all filters of the same field. */
+export const withOnlyFilter = (filters: readonly UrlFilter[], next: UrlFilter): UrlFilter[] => [
+  ...filters.filter(({ field }) => field !== next.field),
+  next,
+]
 
-/** Negates a filter in place. */
-export const withNegation = (chosen: readonly ChosenFilter[], old: ChosenFilter): ChosenFilter[] =>
-  chosen.map((one) => (isSameValue(one, old) ? { ...old, isNot: !old.isNot } : one))
+/** Turns a filter from "is" into "is not", or back, without moving it. */
+export const withNegation = (filters: readonly UrlFilter[], old: UrlFilter): UrlFilter[] =>
+  filters.map((filter) => (isSameValue(filter, old) ? { ...old, isNot: !old.isNot } : filter))
 
-/** Returns the API parameters for a URL's filters and a period. */
 export function requestParameters(
   query: URLSearchParams,
   { since, until }: TimeSpan,

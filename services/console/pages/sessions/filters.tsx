@@ -3,12 +3,12 @@ import { hrefWith } from '../shared/address.ts'
 import type { TimeSpan } from '../shared/span.ts'
 import { AddFilter } from './add-filter.tsx'
 import {
-  type ChosenFilter,
   canNegate,
   emptyText,
   filterChanges,
   filterTitles,
   parseFilters,
+  type UrlFilter,
   valueText,
   withNegation,
   withoutFilter,
@@ -17,11 +17,11 @@ import {
 /** The URL's filters as chips that can be negated or removed, and a button to add one. */
 export function Filters({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
   const [isAdding, setAdding] = useState(false)
-  const chosen = parseFilters(query)
+  const filters = parseFilters(query)
   return (
     <div class="filters">
-      {chosen.map((filter) => (
-        <Chip key={`${filter.field}=${filter.value}`} {...{ filter, chosen }} />
+      {filters.map((filter) => (
+        <Chip key={`${filter.field}=${filter.value}`} {...{ filter, filters }} />
       ))}
       <button
         type="button"
@@ -31,13 +31,13 @@ export function Filters({ query, span }: { query: URLSearchParams; span: TimeSpa
       >
         + filter
       </button>
-      {chosen.length > 0 && <a href={hrefWith(filterChanges([]))}>Clear all</a>}
+      {filters.length > 0 && <a href={hrefWith(filterChanges([]))}>Clear all</a>}
       {isAdding && <AddFilter {...{ query, span }} onDone={() => setAdding(false)} />}
     </div>
   )
 }
 
-function Chip({ filter, chosen }: { filter: ChosenFilter; chosen: readonly ChosenFilter[] }) {
+function Chip({ filter, filters }: { filter: UrlFilter; filters: readonly UrlFilter[] }) {
   const { field, value, isNot } = filter
   const [operator, opposite] = isNot ? ['is not', 'is'] : ['is', 'is not']
   const title = filterTitles[field]
@@ -48,7 +48,7 @@ function Chip({ filter, chosen }: { filter: ChosenFilter; chosen: readonly Chose
       {canNegate(field) && (
         <a
           class="turn"
-          href={hrefWith(filterChanges(withNegation(chosen, filter)))}
+          href={hrefWith(filterChanges(withNegation(filters, filter)))}
           aria-label={`${title} ${operator} ${text}: change to ${opposite}`}
           title={`Change to ${opposite}`}
         >
@@ -57,7 +57,7 @@ function Chip({ filter, chosen }: { filter: ChosenFilter; chosen: readonly Chose
       )}
       <b>{text}</b>
       <a
-        href={hrefWith(filterChanges(withoutFilter(chosen, filter)))}
+        href={hrefWith(filterChanges(withoutFilter(filters, filter)))}
         aria-label={`Remove ${title} ${text}`}
       >
         ×

@@ -2,9 +2,9 @@ import type { GroupField } from '../../../../projections/sessions/count-groups.t
 import { hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
 import type { TimeSpan } from '../shared/span.ts'
-import { Loaded } from '../shell/states.tsx'
+import { TableHead } from '../shared/table-head.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import {
   canBeEmpty,
   emptyText,
@@ -61,7 +61,7 @@ function GroupTable({
         <table>
           <TableHead
             columns={[filterTitles[field], 'Sessions', 'Share']}
-            numbers={['Sessions', 'Share']}
+            numericColumns={['Sessions', 'Share']}
           />
           <tbody>
             {data.groups.map(({ kind, values, sessions }) => {

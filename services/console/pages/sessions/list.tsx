@@ -1,23 +1,23 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
-import { RequestFailure, send, useResponse } from '../shared/api.ts'
+import { callApi, RequestFailure, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { usePageKeys } from '../shared/keys.ts'
 import { serverPath } from '../shared/server-path.ts'
 import { now, spanOf } from '../shared/span.ts'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import { ColumnChoice } from './column-choice.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { filterParameters, requestParameters } from './fields.ts'
 import { LoadMore } from './load-more.tsx'
-import { mergeNewest } from './new-rows.ts'
+import { mergeNewest } from './merge-newest.ts'
 import { SessionRows } from './rows.tsx'
 import './sessions.css'
 
 const pageSize = 50
 
-// Keeps the start of a relative period while the list is shown, because its cursors depend on it.
+// A relative period keeps its start while the list is shown, because the cursors depend on it.
 function useListPath(query: URLSearchParams): string {
   const listQuery = new URLSearchParams(query)
   for (const name of ['open', 'group', 'columns']) listQuery.delete(name)
@@ -36,11 +36,11 @@ interface Pages {
   failure?: RequestFailure
 }
 
-/** The list of sessions. New ones are announced and inserted by a button, so that rows never move by themselves. */
+/** The list of sessions. New ones are inserted by a button, so that rows never move by themselves. */
 export function List({ query, open }: { query: URLSearchParams; open: string | null }) {
   const listPath = useListPath(query)
   const path = `${listPath}&limit=${pageSize}`
-  const first = useResponse<SessionList>(path, { everyMs: 5000 })
+  const first = useResponse<SessionList>(path, { pollMs: 5000 })
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
   const { data: newest, path: loadedPath } = first
   const showNewest = () => newest && setPages({ path: loadedPath, lists: [newest] })
@@ -60,7 +60,7 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
   useRowKeys(rows, open)
   const loadNext = async () => {
     try {
-      const list = await send<SessionList>(`${path}&cursor=${encodeURIComponent(cursor ?? '')}`)
+      const list = await callApi<SessionList>(`${path}&cursor=${encodeURIComponent(cursor ?? '')}`)
       setPages({ path, lists: [...lists, list] })
     } catch (failure) {
       if (failure instanceof RequestFailure) setPages({ path, lists, failure })

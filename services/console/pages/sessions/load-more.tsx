@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks'
 import { formatDateTime } from '../shared/format.ts'
 
 interface LoadMoreProps {
-  /** Time back to which sessions were searched; empty if every page is full. */
+  /** Sessions were searched back to this time; empty if every page is full. */
   readTo: string | null | undefined
   isEmpty: boolean
   load: () => Promise<void>
 }
 
-/** A button for the next page, with how far back the search got: with a rare filter, a page may be short or empty. */
+/** A button for the next page. Also says how far the search got, because with rare filters a page may be empty. */
 export function LoadMore({ readTo, isEmpty, load }: LoadMoreProps) {
   const [isBusy, setBusy] = useState(false)
   const loadMore = async () => {

@@ -19,10 +19,10 @@ export interface PlotProps {
   onSelect: (since: number, until: number) => void
 }
 
-const dark = window.matchMedia('(prefers-color-scheme: dark)')
-const isDark = signal(dark.matches)
-dark.addEventListener('change', () => {
-  isDark.value = dark.matches
+const darkScheme = window.matchMedia('(prefers-color-scheme: dark)')
+const isDark = signal(darkScheme.matches)
+darkScheme.addEventListener('change', () => {
+  isDark.value = darkScheme.matches
 })
 
 /** Stacked bars by verdict, hidden from screen readers: the table has the same data. */
@@ -32,27 +32,27 @@ export function Plot(props: PlotProps) {
   const loadFailed = useSignal(false)
   const drawingKey = JSON.stringify([buckets, span, isLastPartial, isDark.value])
   useEffect(() => {
-    const shown = { ended: false, plot: undefined as uPlot | undefined }
+    const state = { isUnmounted: false, plot: undefined as uPlot | undefined }
     const draw = async () => {
-      // The import fails if the server was updated since, or while the page unloads.
+      // The import fails if the server was updated after the page loaded, or while the page unloads.
       const module = await import('uplot').catch(() => undefined)
       loadFailed.value = !module
-      if (!module || shown.ended || !container.current) return
-      shown.plot = new module.default(
+      if (!module || state.isUnmounted || !container.current) return
+      state.plot = new module.default(
         optionsOf(module.default, container.current.clientWidth, props),
-        stacked(buckets, isLastPartial),
+        stackedData(buckets, isLastPartial),
         container.current,
       )
     }
     void draw()
     const resizeObserver = new ResizeObserver(([entry]) => {
-      if (entry) shown.plot?.setSize({ width: entry.contentRect.width, height })
+      if (entry) state.plot?.setSize({ width: entry.contentRect.width, height })
     })
     if (container.current) resizeObserver.observe(container.current)
     return () => {
-      shown.ended = true
+      state.isUnmounted = true
       resizeObserver.disconnect()
-      shown.plot?.destroy()
+      state.plot?.destroy()
     }
   }, [drawingKey])
   return (
@@ -70,17 +70,17 @@ const digitWidth = 7
 // Top of the stack first, because later bars are drawn over it.
 const drawOrder = verdictOrder.toReversed()
 
-// uPlot does not stack, so pass cumulative sums. Partial buckets are a separate series per verdict.
-function stacked(buckets: Bucket[], isLastPartial: boolean): uPlot.AlignedData {
-  const finished = buckets.length - (isLastPartial ? 1 : 0)
+// uPlot does not stack, so returns cumulative sums. The partial bucket is in a separate series per verdict.
+function stackedData(buckets: Bucket[], isLastPartial: boolean): uPlot.AlignedData {
+  const completeCount = buckets.length - (isLastPartial ? 1 : 0)
   const sums = drawOrder.map((last) => {
     const below = verdictOrder.slice(0, verdictOrder.indexOf(last) + 1)
     return buckets.map(({ sessions }) => below.reduce((sum, verdict) => sum + sessions[verdict], 0))
   })
   return [
     buckets.map(({ at }) => at / 1000),
-    ...sums.map((sum) => sum.map((value, i) => (i < finished ? value : null))),
-    ...sums.map((sum) => sum.map((value, i) => (i < finished ? null : value))),
+    ...sums.map((sum) => sum.map((value, i) => (i < completeCount ? value : null))),
+    ...sums.map((sum) => sum.map((value, i) => (i < completeCount ? null : value))),
   ]
 }
 
@@ -97,8 +97,8 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
   const begin = buckets[0]?.at ?? 0
   const bars = Plotter.paths.bars?.({ size: [0.85, 60], align: 1 })
   const shared = { points: { show: false }, ...(bars && { paths: bars }) }
-  const finished = (verdict: Verdict) => ({ ...shared, fill: color(colors[verdict]), width: 0 })
-  const unfinished = (verdict: Verdict) => ({
+  const complete = (verdict: Verdict) => ({ ...shared, fill: color(colors[verdict]), width: 0 })
+  const partial = (verdict: Verdict) => ({
     ...shared,
     fill: hatched(color(colors[verdict])),
     stroke: color(colors[verdict]),
@@ -133,11 +133,11 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
       },
     ],
     scales: {
-      // Complete intervals, so that a day that has just begun is visible.
+      // Shows the last interval in full, so that the bar of a day that has just begun is visible.
       x: { range: () => [begin / 1000, (begin + buckets.length * interval.length) / 1000] },
       y: { range: (_, __, max) => [0, Math.max(max, 1)] },
     },
-    series: [{}, ...drawOrder.map(finished), ...drawOrder.map(unfinished)],
+    series: [{}, ...drawOrder.map(complete), ...drawOrder.map(partial)],
     hooks: {
       setSelect: [(plot) => reportSelection(plot, props)],
       setCursor: [(plot) => updateHovered(plot, props)],
@@ -155,7 +155,7 @@ function hatched(stroke: string): () => CanvasPattern | string {
     const tile = Object.assign(document.createElement('canvas'), { width: 8, height: 8 })
     const context = tile.getContext('2d')
     if (!context) return stroke
-    // The background hides the bar of the verdict above, which is drawn first.
+    // The background hides the bar of the verdict above, which was drawn earlier.
     context.fillStyle = color('--panel')
     context.fillRect(0, 0, 8, 8)
     context.strokeStyle = stroke
@@ -178,7 +178,7 @@ function updateHovered(plot: uPlot, { buckets, interval, hovered }: PlotProps): 
 
 const minute = 60_000
 
-// Rounded to minutes, like the custom range fields.
+// Rounds to minutes, like the fields for a custom range.
 function reportSelection(plot: uPlot, { span, onSelect }: PlotProps): void {
   const { left, width } = plot.select
   if (width < 4) return

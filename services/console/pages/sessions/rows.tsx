@@ -1,5 +1,5 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { TableHead } from '../shared/head.tsx'
+import { TableHead } from '../shared/table-head.tsx'
 import { allColumns, columnsIn } from './columns.tsx'
 
 interface SessionRowsProps {
@@ -8,14 +8,14 @@ interface SessionRowsProps {
   query: URLSearchParams
 }
 
-/** A table of sessions with the URL's columns. A session opens beside it. */
+/** A table of sessions, with the columns that the URL names. */
 export function SessionRows({ rows, open, query }: SessionRowsProps) {
-  const chosen = columnsIn(query)
-  const columns = allColumns.filter(({ name }) => chosen.includes(name))
+  const visible = columnsIn(query)
+  const columns = allColumns.filter(({ name }) => visible.includes(name))
   return (
     <div class="scroll">
       <table class="rows">
-        <TableHead columns={columns.map(({ title }) => title)} numbers={['Signals']} />
+        <TableHead columns={columns.map(({ title }) => title)} numericColumns={['Signals']} />
         <tbody>
           {rows.map((row) => (
             <tr key={row.id} aria-selected={row.id === open}>

@@ -5,14 +5,13 @@ import { pluralize } from '../shared/format.ts'
 import { Search } from '../shared/search.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import { Chart } from './chart.tsx'
 import { requestParameters } from './fields.ts'
 import { Filters } from './filters.tsx'
 import { Groups } from './groups.tsx'
 import { List } from './list.tsx'
 
-/** The sessions page: counts over time, groups and the list. */
 export function SessionsPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
   const open = query.get('open')
@@ -26,7 +25,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
         label="Search"
         placeholder="id, user, page, user agent or IP address"
         value={query.get('search') ?? ''}
-        search={(text) => navigate(hrefWith({ search: text || null }))}
+        onSearch={(text) => navigate(hrefWith({ search: text || null }))}
       />
       <Filters {...{ query, span }} />
       {!query.has('search') && <SessionCounts {...{ query, span }} />}

@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks'
 import { hrefWith } from '../shared/address.ts'
 import { CopyButton } from '../shared/copy.tsx'
 import {
-  type ChosenFilter,
   type Field,
   filterChanges,
   filterTitles,
   parseFilters,
+  type UrlFilter,
   withFilter,
   withOnlyFilter,
 } from './fields.ts'
@@ -49,8 +49,8 @@ interface MenuProps {
 }
 
 function Menu({ query, field, value, onClose }: MenuProps) {
-  const chosen = parseFilters(query)
-  const hrefTo = (filters: readonly ChosenFilter[]) => hrefWith(filterChanges(filters))
+  const filters = parseFilters(query)
+  const hrefTo = (filters: readonly UrlFilter[]) => hrefWith(filterChanges(filters))
   return (
     <section
       class="value-menu panel"
@@ -59,10 +59,10 @@ function Menu({ query, field, value, onClose }: MenuProps) {
       aria-label={`${filterTitles[field]} ${value}`}
       onToggle={({ newState }) => newState === 'closed' && onClose()}
     >
-      <a href={hrefTo(withOnlyFilter(chosen, { field, value, isNot: false }))} onClick={closeMenu}>
+      <a href={hrefTo(withOnlyFilter(filters, { field, value, isNot: false }))} onClick={closeMenu}>
         Only this
       </a>
-      <a href={hrefTo(withFilter(chosen, { field, value, isNot: true }))} onClick={closeMenu}>
+      <a href={hrefTo(withFilter(filters, { field, value, isNot: true }))} onClick={closeMenu}>
         Not this
       </a>
       <CopyButton text={value} />
@@ -75,8 +75,7 @@ const closeMenu = ({ currentTarget }: { currentTarget: HTMLElement }) =>
 
 const margin = 8
 
-// A stable function: a new one per render would show the menu each time. Closing the popover returns the focus to the
-// value.
+// Not defined in the component, where each render would show the menu again.
 function showBelow(menu: HTMLElement | null): void {
   const value = menu?.previousElementSibling?.getBoundingClientRect()
   if (!menu || !value) return

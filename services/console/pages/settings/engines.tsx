@@ -1,21 +1,20 @@
 import { useState } from 'preact/hooks'
 import type { Engines } from '../../schemas.ts'
 import { useResponse } from '../shared/api.ts'
-import { ChangeFailure, useChange } from '../shared/change.tsx'
-import { FactList, Panel } from '../shared/parts.tsx'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
 import { person } from '../shared/person.ts'
 import { canTeach, engineNames, teachThisEngine } from '../shared/teach.ts'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 
-/** Learning progress by engine, and a button to teach this browser's. */
 export function EnginesPanel() {
-  // Polled, because visitors teach engines too, and a lesson takes effect after a few seconds.
-  const engines = useResponse<{ data: Engines }>('/engines', { everyMs: 5000 })
+  // Polled, because visitors also teach engines, and answers count only after a few seconds.
+  const engines = useResponse<{ data: Engines }>('/engines', { pollMs: 5000 })
   return <Loaded response={engines}>{({ data }) => <EngineProgress engines={data} />}</Loaded>
 }
 
 function EngineProgress({ engines: { engines, own_engine } }: { engines: Engines }) {
-  const { run, failure } = useChange()
+  const { run, failure } = useMutation()
   const [state, setState] = useState<'idle' | 'teaching' | 'taught'>('idle')
   const teach = () =>
     run(async () => {
@@ -36,8 +35,8 @@ function EngineProgress({ engines: { engines, own_engine } }: { engines: Engines
     <Panel title="Browser engines">
       <FactList facts={Object.fromEntries(progress)} />
       <p class="hint">
-        Until an engine is learned, sessions of its browsers are inconclusive without natural input.
-        It is learned from visitors, or when you teach it.
+        Tidegate learns each engine from visitors, or when you teach it with your browser. Until
+        then, sessions of that engine without natural input are inconclusive.
       </p>
       {person.value && canTeach(person.value) && own_engine && (
         <p>
@@ -46,11 +45,11 @@ function EngineProgress({ engines: { engines, own_engine } }: { engines: Engines
           </button>{' '}
           <span role="status">
             {state === 'teaching' && 'Answering questions. This takes up to a minute.'}
-            {state === 'taught' && 'Learned. It applies to new sessions within seconds.'}
+            {state === 'taught' && 'Learned. New sessions use it within seconds.'}
           </span>
         </p>
       )}
-      <ChangeFailure failure={failure} />
+      <MutationFailure failure={failure} />
     </Panel>
   )
 }

@@ -1,10 +1,9 @@
 import { CodeBlock } from '../shared/code-block.tsx'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
 import { person } from '../shared/person.ts'
 import { serverPath } from '../shared/server-path.ts'
 import { snippetsOf } from './snippets.ts'
 
-/** Integration snippets with the key filled in. */
 export function SendSessions({ publishableKey }: { publishableKey: string }) {
   const snippets = snippetsOf({ publishableKey, url: person.value?.api_url ?? '' })
   return (

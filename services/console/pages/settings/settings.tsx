@@ -1,31 +1,30 @@
 import type { ApiKey, Organization } from '../../../organizations/schemas.ts'
-import type { ScoringModelAnswer } from '../../../scoring/model/schemas.ts'
+import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
 import { currentPage } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { pluralize } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
-import { FactList, Panel } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
 import { organizationPath } from '../shared/person.ts'
-import { ScrollRegion } from '../shared/scroll.tsx'
-import { RelativeTime } from '../shared/time.tsx'
-import { Loaded } from '../shell/states.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { ScrollRegion } from '../shared/scroll-region.tsx'
+import { TableHead } from '../shared/table-head.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import { EnginesPanel } from './engines.tsx'
-import { describePermissions } from './rights.ts'
+import { describePermissions } from './permissions.ts'
 import { SendSessions } from './send-sessions.tsx'
 
-/** Settings: keys of the environment, data policy, scoring model and engines. */
 export function SettingsPage() {
   const path = organizationPath()
   const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`)
   const organization = useResponse<{ data: Organization }>(path)
-  const model = useResponse<{ data: ScoringModelAnswer }>('/v1/scoring/model')
-  const here = currentPage.value?.environment
+  const model = useResponse<{ data: ScoringModelResponse }>('/v1/scoring/model')
+  const current = currentPage.value?.environment
   return (
     <>
       <h1>Settings</h1>
       <Loaded response={keys}>
-        {({ data }) => <Keys keys={data.filter(({ environment }) => environment === here)} />}
+        {({ data }) => <Keys keys={data.filter(({ environment }) => environment === current)} />}
       </Loaded>
       <div class="columns">
         <Loaded response={organization}>

@@ -5,11 +5,11 @@ export interface Snippet {
 
 export interface SnippetOptions {
   publishableKey: string
-  /** Base URL of the API as customers' pages reach it. */
+  /** Base URL at which customers' pages reach the API. */
   url: string
 }
 
-/** Returns a snippet for each way to add the SDK to a page, and one that verifies the token in a back end. */
+/** Returns snippets that add the SDK to a page, and one that verifies the token in a back end. */
 export function snippetsOf({ publishableKey, url }: SnippetOptions): Snippet[] {
   const options = `{ publishableKey: '${publishableKey}', endpoint: '${url}' }`
   return [

@@ -7,9 +7,7 @@ const consolePath = `${serverPath}/console`
 const environments = ['live', 'test'] as const
 type EnvironmentName = (typeof environments)[number]
 
-/**
- * The URL is the only state: environment, page, filters, period, grouping and the open row. Nothing keeps a copy of it.
- */
+/** The current URL. It holds all navigation state: environment, page, filters, period, grouping and the open row. */
 const address = signal(new URL(window.location.href))
 
 window.addEventListener('popstate', () => {
@@ -28,10 +26,10 @@ export interface PageAddress {
 }
 
 const isEnvironment = (text: string | undefined): text is EnvironmentName =>
-  environments.some((one) => one === text)
-const isPage = (text: string | undefined): text is PageName => pageNames.some((one) => one === text)
+  environments.some((name) => name === text)
+const isPage = (text: string | undefined): text is PageName => pageNames.some((p) => p === text)
 
-/** The page that the URL names; null if there is none. */
+/** The page at the current URL; null if the URL matches no page. */
 export const currentPage = computed<PageAddress | null>(() =>
   pageAddressOf(address.value, person.value?.environments[0] ?? 'live'),
 )
@@ -73,19 +71,19 @@ export function navigate(href: string, { replace = false } = {}): void {
   address.value = new URL(window.location.href)
 }
 
-/** Returns the URL of this page with changed parameters; null removes a parameter. */
+/** Returns the current URL with changed parameters; null removes a parameter. */
 export function hrefWith(changes: Record<string, string | string[] | null>): string {
   const { pathname, searchParams } = address.value
   const query = new URLSearchParams(searchParams)
   for (const [name, value] of Object.entries(changes)) {
     query.delete(name)
-    for (const one of value === null ? [] : [value].flat()) query.append(name, one)
+    for (const item of value === null ? [] : [value].flat()) query.append(name, item)
   }
   const text = query.toString()
   return pathname + (text ? `?${text}` : '')
 }
 
-/** Handles clicks on links of the console without reloading the page. */
+/** Makes links within the console navigate without reloading the page. */
 export function interceptLinks(): void {
   document.addEventListener('click', (event) => {
     const isPlainClick =

@@ -11,11 +11,11 @@ export function ApiRequest({ paths }: { paths: readonly string[] }) {
         Set <code>SECRET_KEY</code> to a secret key of the {currentPage.value?.environment}{' '}
         environment with the required scopes.
       </p>
-      <CodeBlock code={paths.map(curlOf).join('\n')} />
+      <CodeBlock code={paths.map(curlCommand).join('\n')} />
     </details>
   )
 }
 
-// A quote would end the shell string, so it is percent-encoded.
-const curlOf = (path: string): string =>
+// Percent-encodes single quotes, which would end the shell string.
+const curlCommand = (path: string): string =>
   `curl -H "Authorization: Bearer $SECRET_KEY" '${person.value?.api_url}${path.replaceAll("'", '%27')}'`

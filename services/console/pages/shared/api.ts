@@ -12,7 +12,7 @@ interface FailureDetails {
   mergedInto?: string | null
 }
 
-/** An error response, or none at all (status 0). */
+/** An error response, or no response (status 0). */
 export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
@@ -38,12 +38,12 @@ interface RequestOptions {
 /** Responses in memory, by environment and path. The server sends `no-store`, so browsers cache none. */
 const cache = new QueryClient()
 
-// The next person who signs in must not see them.
+// The next person to sign in must not see the cached responses.
 effect(() => {
   if (person.value === null) cache.clear()
 })
 
-/** Drops responses that are not shown and refetches the others, canceling requests in flight. */
+/** Refetches all responses on screen and drops the others, canceling requests in flight. */
 function refresh(): void {
   cache.removeQueries({ type: 'inactive' })
   void cache.cancelQueries()
@@ -51,10 +51,10 @@ function refresh(): void {
 }
 
 /**
- * Sends a request to `/console/api`, which mirrors `/v1`. A mutation refreshes all responses. Throws a
- * `RequestFailure`.
+ * Sends a request to the path below `/console/api`, where REST API paths begin with `/v1`. After a mutation, everything
+ * on screen is refetched. Throws `RequestFailure`.
  */
-export async function send<T>(
+export async function callApi<T>(
   path: string,
   { method = 'GET', body, signal }: RequestOptions = {},
 ): Promise<T> {
@@ -77,16 +77,15 @@ export async function send<T>(
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     }).catch(throwUnreachable)
-    // The body may be truncated, which matters only if the request succeeded.
+    // A truncated body matters only if the request succeeded.
     const onBodyError = response.ok ? throwUnreachable : () => null
     const json = response.status === 204 ? null : await response.json().catch(onBodyError)
     if (response.ok) return json
-    // During startup a login link may still sign in.
+    // While `person` is undefined, a login link may still sign in, so don't show the login form yet.
     if (response.status === 401 && path !== '/login' && person.value) person.value = null
     throw failureOf(response, json)
   } finally {
-    // The change may have been made even without a response. The timeout lets the page first leave a view of erased
-    // data.
+    // Also after a failure, because the change may have been made. The timeout lets the page leave erased data first.
     if (method !== 'GET') setTimeout(refresh)
   }
 }
@@ -112,37 +111,36 @@ function failureOf(
 }
 
 export interface ResponseState<T> {
-  /** Newest data; kept while another path loads. */
+  /** Latest data; kept while another path loads. */
   data: T | undefined
   /** Path that `data` belongs to. */
   path: string
   failure: RequestFailure | undefined
   /** False while polling, so that nothing flickers. */
   isLoading: boolean
-  /** Sends the request again. */
   reload: () => void
 }
 
 const freshMs = 5000
 
 /**
- * Returns the state of a GET, which is repeated every `everyMs` while the page is visible, also after a failure. Equal
- * requests share a response. It stays fresh for `everyMs`, or five seconds, during which "back" shows it at once.
+ * Returns the state of a GET request, repeated every `pollMs` while the page is visible, even after a failure.
+ * Responses are shared by path, and cached for `pollMs` or five seconds, so that going back is instant.
  */
 export function useResponse<T>(
   path: string,
-  { everyMs }: { everyMs?: number | undefined } = {},
+  { pollMs }: { pollMs?: number | undefined } = {},
 ): ResponseState<T> {
   const environment = currentPage.value?.environment
   const [response, setResponse] = useState<Pick<ResponseState<T>, 'path' | 'data' | 'failure'>>()
-  // Starts before the first paint, because many responses arrive faster than that.
+  // A layout effect sends the request before the first paint. Many responses arrive that early.
   useLayoutEffect(() => {
     const observer = new QueryObserver<T, RequestFailure>(cache, {
       queryKey: [environment, path],
-      queryFn: ({ signal }) => send<T>(path, { signal }),
-      staleTime: everyMs ?? freshMs,
-      gcTime: everyMs ?? freshMs,
-      refetchInterval: everyMs ?? false,
+      queryFn: ({ signal }) => callApi<T>(path, { signal }),
+      staleTime: pollMs ?? freshMs,
+      gcTime: pollMs ?? freshMs,
+      refetchInterval: pollMs ?? false,
       retry: false,
       structuralSharing: false,
       notifyOnChangeProps: ['data', 'error'],
@@ -155,10 +153,10 @@ export function useResponse<T>(
     }
     const stop = observer.subscribe(update)
     const cached = observer.getCurrentResult()
-    // A response that is being fetched is stale.
+    // A cached response that is being refetched is stale.
     if (!cached.isFetching) update(cached)
     return stop
-  }, [path, environment, everyMs])
+  }, [path, environment, pollMs])
   return {
     data: response?.data,
     path: response?.path ?? path,

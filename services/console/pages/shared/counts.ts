@@ -6,5 +6,5 @@ export const useCounts = (
   parameters: URLSearchParams,
 ): ResponseState<{ data: SessionAggregates }> =>
   useResponse<{ data: SessionAggregates }>(`/v1/sessions/aggregates?${parameters}`, {
-    everyMs: 60_000,
+    pollMs: 60_000,
   })

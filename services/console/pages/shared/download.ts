@@ -1,4 +1,3 @@
-/** Saves a text as a file. */
 export function download(text: string, { name, type }: { name: string; type: string }): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))

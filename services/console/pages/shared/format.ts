@@ -42,7 +42,7 @@ const dateTime = new Intl.DateTimeFormat('en-GB', {
   timeStyle: 'long',
 })
 
-/** Formats a time in the person's time zone, which it names. */
+/** Formats a time in the person's time zone, followed by the zone's name. */
 export const formatDateTime = (time: string): string => dateTime.format(new Date(time))
 
 /** Shortens an id in the middle: `sid_01k…3f8a`. */

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type ResponseState, send, useResponse } from './api.ts'
-import { useChange } from './change.tsx'
+import { callApi, type ResponseState, useResponse } from './api.ts'
+import { useMutation } from './mutation.tsx'
 
 interface PageOfList<Row> {
   data: Row[]
@@ -16,7 +16,7 @@ export interface ListPages<Row> {
   failure: string | null
 }
 
-/** Loads a list page by page. A refreshed first page drops the others, whose cursors continue the old one. */
+/** Loads a list page by page. A refetched first page drops the others, because their cursors continue the old one. */
 export function usePages<Row>(path: string): ListPages<Row> {
   const first = useResponse<PageOfList<Row>>(path)
   const [laterPages, setLaterPages] = useState<{
@@ -25,7 +25,7 @@ export function usePages<Row>(path: string): ListPages<Row> {
   }>({
     pages: [],
   })
-  const { run, failure } = useChange()
+  const { run, failure } = useMutation()
   const { data: firstPage } = first
   const pages = firstPage
     ? [firstPage, ...(laterPages.after === firstPage ? laterPages.pages : [])]
@@ -33,7 +33,7 @@ export function usePages<Row>(path: string): ListPages<Row> {
   const cursor = pages.at(-1)?.pagination.next_cursor
   const loadAfter = (from: string) =>
     run(async () => {
-      const page = await send<PageOfList<Row>>(`${path}&cursor=${encodeURIComponent(from)}`)
+      const page = await callApi<PageOfList<Row>>(`${path}&cursor=${encodeURIComponent(from)}`)
       if (firstPage) setLaterPages({ after: firstPage, pages: [...pages.slice(1), page] })
     })
   return {

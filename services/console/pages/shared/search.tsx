@@ -3,13 +3,12 @@ import { usePageKeys } from './keys.ts'
 interface SearchProps {
   label: string
   placeholder: string
-  /** Current search text. */
   value: string
-  search: (text: string) => void
+  onSearch: (text: string) => void
 }
 
 /** The page's search field; `/` focuses it. */
-export function Search({ label, placeholder, value, search }: SearchProps) {
+export function Search({ label, placeholder, value, onSearch }: SearchProps) {
   usePageKeys((event) => {
     if (event.key !== '/') return
     event.preventDefault()
@@ -21,7 +20,7 @@ export function Search({ label, placeholder, value, search }: SearchProps) {
         class="search"
         onSubmit={(event) => {
           event.preventDefault()
-          search(String(new FormData(event.currentTarget).get('search') ?? '').trim())
+          onSearch(String(new FormData(event.currentTarget).get('search') ?? '').trim())
         }}
       >
         <input

@@ -3,8 +3,8 @@ import { CopyButton } from './copy.tsx'
 import { usePageKeys } from './keys.ts'
 import {
   hasInvalidTimes,
-  type Length,
   now,
+  type Preset,
   shiftSpan,
   spanOf,
   type TimeSpan,
@@ -12,7 +12,7 @@ import {
 } from './span.ts'
 import { SpanFields } from './span-fields.tsx'
 
-const titles: Record<Length, string> = {
+const titles: Record<Preset, string> = {
   '1h': 'last hour',
   '24h': 'last 24 hours',
   '7d': 'last 7 days',
@@ -22,22 +22,22 @@ const titles: Record<Length, string> = {
 const hrefOfStep = (span: TimeSpan, step: 'earlier' | 'later') =>
   hrefWith(timeParameters(shiftSpan(span, step, now.value)))
 
-/** Period picker: presets, a custom range, and steps. A relative period stays relative in the URL. */
+/** Period picker: presets, a custom range, and steps back and forth. */
 export function SpanChoice({ span }: { span: TimeSpan }) {
   const query = currentPage.value?.query
   usePageKeys(({ key }) => {
-    // Read from the URL, because rendering lags behind quick key presses.
+    // Uses the URL instead of `span`, because rendering lags behind quick key presses.
     const current = currentPage.value && spanOf(currentPage.value.query, now.value)
     if (current && key === '[') navigate(hrefOfStep(current, 'earlier'))
     if (current && key === ']') navigate(hrefOfStep(current, 'later'))
   }, [])
   return (
     <nav class="spans" aria-label="Time">
-      {Object.entries(titles).map(([length, title]) => (
+      {Object.entries(titles).map(([preset, title]) => (
         <a
-          key={length}
-          href={hrefWith({ last: length, since: null, until: null })}
-          aria-current={span.last === length ? 'true' : undefined}
+          key={preset}
+          href={hrefWith({ last: preset, since: null, until: null })}
+          aria-current={span.last === preset ? 'true' : undefined}
         >
           {title}
         </a>

@@ -5,18 +5,15 @@ import { isoTime, parseFieldSpan, type TimeSpan, timeParameters, toFieldValue } 
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/**
- * Two fields for a custom range. They keep their initial values, so that the minute ticker never changes them while
- * somebody types.
- */
+/** Fields for a custom range. They keep their initial values, so that `now` never changes them during typing. */
 export function SpanFields({ span }: { span: TimeSpan }) {
   const [problem, setProblem] = useState<string | null>(null)
   const [{ since, until }] = useState(span)
   const apply = (form: HTMLFormElement) => {
     const fields = new FormData(form)
-    const chosen = parseFieldSpan(String(fields.get('since')), String(fields.get('until')))
-    if (typeof chosen === 'string') setProblem(chosen)
-    else navigate(hrefWith(timeParameters(chosen)))
+    const range = parseFieldSpan(String(fields.get('since')), String(fields.get('until')))
+    if (typeof range === 'string') setProblem(range)
+    else navigate(hrefWith(timeParameters(range)))
   }
   return (
     <details class="menu span-fields">

@@ -1,18 +1,18 @@
 import { signal } from '@preact/signals'
 
-/** Milliseconds by value of the `last` parameter. */
-const lengths = {
+/** Lengths of relative periods in milliseconds, by value of the `last` parameter. */
+const presetMs = {
   '1h': 3_600_000,
   '24h': 86_400_000,
   '7d': 604_800_000,
   '30d': 2_592_000_000,
 } as const
-export type Length = keyof typeof lengths
-const defaultLength: Length = '24h'
+export type Preset = keyof typeof presetMs
+const defaultPreset: Preset = '24h'
 
 const minute = 60_000
 const thisMinute = () => Math.ceil(Date.now() / minute) * minute
-/** End of the current minute, where relative periods end, so that all requests of a minute share a response. */
+/** End of the current minute. Relative periods end here, so that requests within a minute share a response. */
 export const now = signal(thisMinute())
 
 /** Updates `now` every minute while the page is visible. Each update refetches everything shown. */
@@ -24,27 +24,28 @@ export function startMinuteTicker(): void {
   document.addEventListener('visibilitychange', update)
 }
 
+/** A period, in epoch milliseconds. */
 export interface TimeSpan {
   since: number
   until: number
-  /** Undefined for absolute times. */
-  last: Length | undefined
+  /** Length of a relative period; undefined for an absolute one. */
+  last: Preset | undefined
 }
 
-const lengthNames: readonly Length[] = ['1h', '24h', '7d', '30d']
-const isLength = (text: string | null): text is Length => lengthNames.some((name) => name === text)
+const presets: readonly Preset[] = ['1h', '24h', '7d', '30d']
+const isPreset = (text: string | null): text is Preset => presets.some((name) => name === text)
 
-/** Returns the period in a URL: `since` and `until`, or `last` up to now. */
-export function spanOf(query: URLSearchParams, until: number): TimeSpan {
+/** Returns the period in a URL: from `since` to `until`, or the `last` hours or days before `now`. */
+export function spanOf(query: URLSearchParams, now: number): TimeSpan {
   const [from, to] = [query.get('since'), query.get('until')].map((text) => Date.parse(text ?? ''))
   if (from !== undefined && to !== undefined && from < to)
     return { since: from, until: to, last: undefined }
   const text = query.get('last')
-  const last = isLength(text) ? text : defaultLength
-  return { since: until - lengths[last], until, last }
+  const last = isPreset(text) ? text : defaultPreset
+  return { since: now - presetMs[last], until: now, last }
 }
 
-/** Returns true if a URL has invalid times, so that the default period is shown. */
+/** Returns true if the times in a URL are invalid, in which case `spanOf` returns the default period. */
 export function hasInvalidTimes(query: URLSearchParams): boolean {
   const { last } = spanOf(query, 0)
   return (
@@ -75,15 +76,13 @@ export function widenSpan({ since, until }: TimeSpan, now: number): TimeSpan {
   }
 }
 
-/**
- * Returns the adjacent period of equal length. One that would end in the future becomes the relative period up to now.
- */
+/** Returns the adjacent period of equal length. If it would end in the future, it ends now and becomes relative. */
 export function shiftSpan(span: TimeSpan, step: 'earlier' | 'later', now: number): TimeSpan {
   const length = span.until - span.since
   const shift = step === 'earlier' ? -length : length
   const [since, until] = [span.since + shift, span.until + shift]
   if (until < now) return { since, until, last: undefined }
-  const last = lengthNames.find((name) => lengths[name] === length)
+  const last = presets.find((name) => presetMs[name] === length)
   return { since: now - length, until: now, last }
 }
 
@@ -94,7 +93,7 @@ export function toFieldValue(time: number, timeZone?: string): string {
   return new Intl.DateTimeFormat('sv-SE', format).format(time).replace(' ', 'T')
 }
 
-/** Returns the period between two fields, or an error text. */
+/** Returns the period between the values of two `datetime-local` fields, or an error message. */
 export function parseFieldSpan(since: string, until: string): TimeSpan | string {
   const [from, to] = [Date.parse(since), Date.parse(until)]
   if (Number.isNaN(from) || Number.isNaN(to)) return 'Enter both times.'

@@ -1,5 +1,5 @@
 import type { Engines, LoggedInPerson } from '../../schemas.ts'
-import { send } from './api.ts'
+import { callApi } from './api.ts'
 import { person } from './person.ts'
 import { serverPath } from './server-path.ts'
 
@@ -14,13 +14,13 @@ export const engineNames: Record<string, string> = {
   webkitgtk: 'WebKitGTK',
 }
 
-const script = `${serverPath}/console/assets/questions.js`
+const questionsScript = `${serverPath}/console/assets/questions.js`
 
-/** Answers the deployment's engine questions in this browser and submits the answers. Throws a `RequestFailure`. */
+/** Answers the engine questions in this browser and sends the answers to the server. Throws `RequestFailure`. */
 export async function teachThisEngine(): Promise<void> {
-  const { data } = await send<{ data: { questions: object[] } }>('/engines/questions')
-  const { answerQuestions }: QuestionsModule = await import(script)
-  await send('/engines', {
+  const { data } = await callApi<{ data: { questions: object[] } }>('/engines/questions')
+  const { answerQuestions }: QuestionsModule = await import(questionsScript)
+  await callApi('/engines', {
     method: 'POST',
     body: { answers: await answerQuestions(data.questions) },
   })
@@ -29,10 +29,10 @@ export async function teachThisEngine(): Promise<void> {
 export const canTeach = ({ role, environments }: LoggedInPerson): boolean =>
   role === 'admin' && environments.includes('live')
 
-/** Teaches this browser's engine at login under `tidegate dev`, so that the first sessions are scored with it. */
+/** Under `tidegate dev`, teaches this browser's engine at login, before the first sessions are scored. */
 export async function teachAtLogin(): Promise<void> {
   if (!person.value || !canTeach(person.value)) return
-  const { data } = await send<{ data: Engines }>('/engines')
+  const { data } = await callApi<{ data: Engines }>('/engines')
   const ownEngine = data.engines.find(({ engine }) => engine === data.own_engine)
   if (data.teaches_at_login && ownEngine && !ownEngine.is_learned) await teachThisEngine()
 }

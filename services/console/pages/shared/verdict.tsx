@@ -7,7 +7,7 @@ const paths: Record<Verdict, string> = {
   bot: 'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13z',
 }
 
-/** A verdict as icon and word, so that it does not depend on color. */
+/** A verdict as icon and word, so that it is readable without color. */
 export function VerdictBadge({ verdict, score }: { verdict: Verdict; score?: number }) {
   return (
     <span class={`verdict ${verdict}`}>

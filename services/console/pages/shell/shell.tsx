@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
-import { RequestFailure, send } from '../shared/api.ts'
+import { callApi, RequestFailure } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
 
@@ -21,10 +21,9 @@ const navigation = [
   { page: 'settings', title: 'Settings' },
 ] as const satisfies { page: PageName; title: string }[]
 
-/** Page frame: navigation, environment picker and account menu. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const here = currentPage.value
-  usePageLinks()
+  useNavigationKeys()
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -49,7 +48,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         ))}
       </nav>
       <header class="top">
-        <Environments />
+        <EnvironmentPicker />
         <Account />
       </header>
       <main id="main" tabIndex={-1}>
@@ -65,11 +64,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
   )
 }
 
-function Environments() {
+function EnvironmentPicker() {
   const here = currentPage.value
   const environments = person.value?.environments ?? []
-  const change = (name: string) => {
-    const environment = environments.find((one) => one === name)
+  const switchTo = (selected: string) => {
+    const environment = environments.find((name) => name === selected)
     if (here && environment) navigate(hrefOf({ environment, page: here.page, query: here.query }))
   }
   return (
@@ -77,7 +76,7 @@ function Environments() {
       <span>Environment</span>
       <select
         value={here?.environment}
-        onChange={({ currentTarget }) => change(currentTarget.value)}
+        onChange={({ currentTarget }) => switchTo(currentTarget.value)}
       >
         {environments.map((name) => (
           <option key={name}>{name}</option>
@@ -93,11 +92,11 @@ function Account() {
   const signOut = async (path: string) => {
     setFailure(undefined)
     try {
-      await send(path, { method: 'POST' })
+      await callApi(path, { method: 'POST' })
       person.value = null
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error
-      // 401 means that the session was over already.
+      // With status 401, the session is already over.
       if (error.status !== 401) setFailure(error)
     }
   }
@@ -166,7 +165,7 @@ const pagesByKey: Record<string, PageName> = {
   w: 'webhooks',
 }
 
-function usePageLinks(): void {
+function useNavigationKeys(): void {
   const previousKey = useRef('')
   usePageKeys(({ key }) => {
     const page = previousKey.current === 'g' && pagesByKey[key]

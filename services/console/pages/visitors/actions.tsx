@@ -1,17 +1,17 @@
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import { hrefOf } from '../shared/address.ts'
-import { send } from '../shared/api.ts'
-import { ChangeFailure, useChange } from '../shared/change.tsx'
+import { callApi } from '../shared/api.ts'
 import { downloadJson } from '../shared/download.ts'
 import { pluralize } from '../shared/format.ts'
-import { Panel } from '../shared/parts.tsx'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+import { Panel } from '../shared/panel.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { CorrectionForm } from './correction.tsx'
 import { Erase } from './erase.tsx'
 
-/** Id of the split form, to which the timeline's checkboxes belong. */
-export const splitForm = 'split'
+/** The timeline's checkboxes belong to this form. */
+export const splitFormId = 'split'
 
 interface ActionsProps {
   visitor: VisitorSummary
@@ -49,7 +49,7 @@ export function Actions({ visitor, onErased }: ActionsProps) {
 function Split({ path }: { path: string }) {
   const correct = async (fields: FormData) => {
     const body = { session_ids: fields.getAll('session'), reason: fields.get('reason') }
-    const { data } = await send<{ data: { new_visitor_id: string; session_ids: string[] } }>(
+    const { data } = await callApi<{ data: { new_visitor_id: string; session_ids: string[] } }>(
       `${path}/splits`,
       {
         method: 'POST',
@@ -66,7 +66,7 @@ function Split({ path }: { path: string }) {
   }
   return (
     <CorrectionForm
-      name={splitForm}
+      name={splitFormId}
       title="Split off selected sessions"
       about="Select sessions of somebody else above. They move to a new visitor. A merge undoes this."
       correct={correct}
@@ -77,7 +77,7 @@ function Split({ path }: { path: string }) {
 function Merge({ path }: { path: string }) {
   const correct = async (fields: FormData) => {
     const body = { visitor_id: fields.get('visitor'), reason: fields.get('reason') }
-    const { data } = await send<{ data: { session_ids: string[] } }>(`${path}/merges`, {
+    const { data } = await callApi<{ data: { session_ids: string[] } }>(`${path}/merges`, {
       method: 'POST',
       body,
     })
@@ -99,15 +99,15 @@ function Merge({ path }: { path: string }) {
 }
 
 function Export({ id, path }: { id: string; path: string }) {
-  const { run, failure } = useChange()
+  const { run, failure } = useMutation()
   const save = () =>
-    run(async () => downloadJson((await send<{ data: object }>(`${path}/export`)).data, id))
+    run(async () => downloadJson((await callApi<{ data: object }>(`${path}/export`)).data, id))
   return (
     <>
       <button type="button" onClick={save}>
         Export as JSON
       </button>
-      <ChangeFailure failure={failure} />
+      <MutationFailure failure={failure} />
     </>
   )
 }

@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { ChangeFailure, useChange } from '../shared/change.tsx'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 
 interface CorrectionFormProps {
-  /** Id of the form. */
   name: string
   title: string
   about: string
@@ -15,7 +14,7 @@ interface CorrectionFormProps {
 /** A form for a split or merge, with a required reason. */
 export function CorrectionForm({ name, title, about, correct, children }: CorrectionFormProps) {
   const [result, setResult] = useState<ComponentChildren>(null)
-  const { run, failure } = useChange()
+  const { run, failure } = useMutation()
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault()
     const form = event.currentTarget
@@ -35,7 +34,7 @@ export function CorrectionForm({ name, title, about, correct, children }: Correc
         <input name="reason" required maxLength={500} autocomplete="off" />
       </label>
       <button type="submit">{title}</button>
-      <ChangeFailure failure={failure} />
+      <MutationFailure failure={failure} />
       {result && (
         <p class="note" role="status">
           {result}

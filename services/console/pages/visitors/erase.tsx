@@ -1,11 +1,11 @@
 import { useRef, useState } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
-import { send, useResponse } from '../shared/api.ts'
-import { ChangeFailure, useChange } from '../shared/change.tsx'
+import { callApi, useResponse } from '../shared/api.ts'
 import { formatNumber } from '../shared/format.ts'
-import { Loaded } from '../shell/states.tsx'
-import { type Exported, lossInWords } from './loss.ts'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+import { describeErasure, type VisitorExport } from './erasure-summary.ts'
 
 interface EraseProps {
   visitor: VisitorSummary
@@ -20,7 +20,7 @@ interface EraseProps {
 export function Erase({ visitor, path, onErased }: EraseProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [isOpen, setOpen] = useState(false)
-  const { run, failure } = useChange()
+  const { run, failure } = useMutation()
   const openDialog = () => {
     setOpen(true)
     dialog.current?.showModal()
@@ -28,7 +28,7 @@ export function Erase({ visitor, path, onErased }: EraseProps) {
   const erase = (event: SubmitEvent) => {
     event.preventDefault()
     void run(async () => {
-      const { data } = await send<{ data: Erasure }>(path, { method: 'DELETE' })
+      const { data } = await callApi<{ data: Erasure }>(path, { method: 'DELETE' })
       dialog.current?.close()
       onErased(data)
     })
@@ -46,7 +46,7 @@ export function Erase({ visitor, path, onErased }: EraseProps) {
       >
         <form onSubmit={erase}>
           <h2 id="erase-title">Erase this visitor permanently?</h2>
-          {isOpen && <Loss visitor={visitor} path={path} />}
+          {isOpen && <ErasureSummary visitor={visitor} path={path} />}
           <p>This cannot be undone.</p>
           <label>
             Type the visitor id: <span class="mono">{visitor.id}</span>
@@ -58,7 +58,7 @@ export function Erase({ visitor, path, onErased }: EraseProps) {
               Cancel
             </button>
           </div>
-          <ChangeFailure failure={failure} />
+          <MutationFailure failure={failure} />
         </form>
       </dialog>
     </>
@@ -68,13 +68,13 @@ export function Erase({ visitor, path, onErased }: EraseProps) {
 /** Above this many sessions, only their number is shown. */
 const maxCounted = 1000
 
-function Loss({ visitor, path }: Pick<EraseProps, 'visitor' | 'path'>) {
+function ErasureSummary({ visitor, path }: Pick<EraseProps, 'visitor' | 'path'>) {
   const { seen_count: count } = visitor.lifecycle
-  if (count <= maxCounted) return <CountedLoss path={path} />
+  if (count <= maxCounted) return <CountedErasureSummary path={path} />
   return <p>Erases {formatNumber(count)} sessions and all their data.</p>
 }
 
-function CountedLoss({ path }: Pick<EraseProps, 'path'>) {
-  const response = useResponse<{ data: Exported }>(`${path}/export`)
-  return <Loaded response={response}>{({ data }) => <p>Erases {lossInWords(data)}.</p>}</Loaded>
+function CountedErasureSummary({ path }: Pick<EraseProps, 'path'>) {
+  const response = useResponse<{ data: VisitorExport }>(`${path}/export`)
+  return <Loaded response={response}>{({ data }) => <p>Erases {describeErasure(data)}.</p>}</Loaded>
 }

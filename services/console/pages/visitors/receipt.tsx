@@ -2,9 +2,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import { downloadJson } from '../shared/download.ts'
 import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
-import { FactList, Panel } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
 
-/** The receipt of an erasure. The console cannot show it again after this page. */
+/** The receipt of an erasure. It is shown only once. */
 export function Receipt({ erasure }: { erasure: Erasure }) {
   const title = useRef<HTMLHeadingElement>(null)
   useEffect(() => title.current?.focus(), [])

@@ -1,15 +1,15 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { WhyVisitor } from '../session/why.tsx'
+import { WhyVisitor } from '../session/why-visitor.tsx'
 import { hrefOf } from '../shared/address.ts'
 import { formatDuration, shortId } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
-import { NextPageButton } from '../shared/more.tsx'
+import { NextPageButton } from '../shared/next-page-button.tsx'
 import type { ListPages } from '../shared/pages.ts'
-import { Panel } from '../shared/parts.tsx'
-import { RelativeTime } from '../shared/time.tsx'
+import { Panel } from '../shared/panel.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { Loaded } from '../shell/states.tsx'
-import { changesBetween, linkInWords } from './links.ts'
+import { Loaded } from '../shell/loaded.tsx'
+import { changesBetween, describeMatch } from './session-changes.ts'
 
 interface TimeLineProps {
   sessions: ListPages<SessionSummary>
@@ -29,7 +29,7 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
             {rows.length === 0 && <p class="hint">Sessions deleted by retention</p>}
             <ol class="time-line">
               {rows.map((row, i) => (
-                <Entry key={row.id} row={row} before={rows[i + 1]} form={form} />
+                <Entry key={row.id} row={row} previous={rows[i + 1]} form={form} />
               ))}
             </ol>
             <NextPageButton {...sessions} />
@@ -42,12 +42,12 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
 
 interface EntryProps {
   row: SessionSummary
-  /** Previous session; undefined for the oldest loaded one. */
-  before: SessionSummary | undefined
+  /** Undefined for the oldest loaded session. */
+  previous: SessionSummary | undefined
   form: string | null
 }
 
-function Entry({ row, before, form }: EntryProps) {
+function Entry({ row, previous, form }: EntryProps) {
   const { id, latest_decision: decision, facts, visitor_fingerprint: visitor } = row
   return (
     <li>
@@ -74,23 +74,23 @@ function Entry({ row, before, form }: EntryProps) {
             </span>
           )}
         </p>
-        <p class="hint">{linkInWords(visitor)}.</p>
-        {before && <ChangesSince before={before} row={row} />}
+        <p class="hint">{describeMatch(visitor)}.</p>
+        {previous && <ChangesSince previous={previous} row={row} />}
         <WhyVisitor sessionId={id} />
       </div>
     </li>
   )
 }
 
-function ChangesSince({ before, row }: { before: SessionSummary; row: SessionSummary }) {
+function ChangesSince({ previous, row }: { previous: SessionSummary; row: SessionSummary }) {
   const timeOf = ({ latest_decision }: SessionSummary) => Date.parse(latest_decision.evaluated_at)
-  const changes = changesBetween(before, row)
+  const changes = changesBetween(previous, row)
   return (
     <p class="in-row">
-      {formatDuration(timeOf(row) - timeOf(before))} later{changes.length === 0 && ', no changes'}
-      {changes.map(({ member, from, to }) => (
-        <span key={member} class="changed">
-          {member}: {from ?? 'none'} → {to ?? 'none'}
+      {formatDuration(timeOf(row) - timeOf(previous))} later{changes.length === 0 && ', no changes'}
+      {changes.map(({ field, from, to }) => (
+        <span key={field} class="changed">
+          {field}: {from ?? 'none'} → {to ?? 'none'}
         </span>
       ))}
     </p>

@@ -7,15 +7,14 @@ import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.ts'
-import { FactList, Panel } from '../shared/parts.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
-import { Loaded } from '../shell/states.tsx'
-import { Actions, splitForm } from './actions.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+import { Actions, splitFormId } from './actions.tsx'
 import { Receipt } from './receipt.tsx'
 import { TimeLine } from './time-line.tsx'
 import './visitors.css'
 
-/** A visitor: profile, timeline and actions. */
 export function VisitorPage({ id }: { id: string }) {
   const [erasure, setErasure] = useState<Erasure | null>(null)
   return (
@@ -48,7 +47,7 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
         {({ data }) => (
           <div class="visitor">
             <About visitor={data} users={usersOf(sessions.rows)} />
-            <TimeLine sessions={sessions} form={hasScope('visitors:manage') ? splitForm : null} />
+            <TimeLine sessions={sessions} form={hasScope('visitors:manage') ? splitFormId : null} />
             <Actions visitor={data} onErased={onErased} />
           </div>
         )}

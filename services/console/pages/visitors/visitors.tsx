@@ -4,16 +4,16 @@ import { hrefOf, navigate } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { formatNumber } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
 import { useLinkKeys } from '../shared/keys.ts'
-import { NextPageButton } from '../shared/more.tsx'
+import { NextPageButton } from '../shared/next-page-button.tsx'
 import { usePages } from '../shared/pages.ts'
-import { ScrollRegion } from '../shared/scroll.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { ScrollRegion } from '../shared/scroll-region.tsx'
 import { Search } from '../shared/search.tsx'
 import { serverPath } from '../shared/server-path.ts'
-import { RelativeTime } from '../shared/time.tsx'
-import { Loaded } from '../shell/states.tsx'
-import { groupByVisitor } from './of-user.ts'
+import { TableHead } from '../shared/table-head.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+import { groupByVisitor } from './group-by-visitor.ts'
 import './visitors.css'
 
 /** The most recently seen visitors, or those of a user. */
@@ -27,14 +27,14 @@ export function VisitorsPage({ query }: { query: URLSearchParams }) {
         label="Find a visitor"
         placeholder="visitor id or user id"
         value={user ?? ''}
-        search={openMatch}
+        onSearch={openVisitors}
       />
       {user === null ? <NewestVisitors /> : <UserVisitors user={user} />}
     </>
   )
 }
 
-function openMatch(text: string): void {
+function openVisitors(text: string): void {
   const isVisitor = /^vid_[0-9a-z]{26}$/i.test(text)
   const query = new URLSearchParams(text ? { user: text } : {})
   navigate(hrefOf({ page: 'visitors', ...(isVisitor ? { id: text.toLowerCase() } : { query }) }))
@@ -56,7 +56,7 @@ function NewestVisitors() {
           ) : (
             <ScrollRegion label="Visitors">
               <table class="rows">
-                <TableHead columns={columns} numbers={['Sessions']} />
+                <TableHead columns={columns} numericColumns={['Sessions']} />
                 <tbody>
                   {visitors.rows.map(
                     ({ id, lifecycle, latest_request: { ip_address, user_agent } }) => (
@@ -117,7 +117,7 @@ function UserVisitors({ user }: { user: string }) {
                 <table class="rows">
                   <TableHead
                     columns={['Visitor', 'Last seen', 'Sessions']}
-                    numbers={['Sessions']}
+                    numericColumns={['Sessions']}
                   />
                   <tbody>
                     {groupByVisitor(data).map(({ id, sessions, lastSeen }) => (

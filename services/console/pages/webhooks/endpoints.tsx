@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefWith } from '../shared/address.ts'
-import { RequestFailure, send } from '../shared/api.ts'
+import { callApi, RequestFailure } from '../shared/api.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
+import { escapeInvisible } from '../shared/escape-invisible.ts'
 import { inWords } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
-import { Panel } from '../shared/parts.tsx'
+import { Panel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
-import { ScrollRegion } from '../shared/scroll.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { ScrollRegion } from '../shared/scroll-region.tsx'
 import { now } from '../shared/span.ts'
-import { RelativeTime } from '../shared/time.tsx'
-import { escapeInvisible } from '../shared/visible.ts'
-import type { RunAction } from './action.ts'
+import { TableHead } from '../shared/table-head.tsx'
 import { NewEndpoint } from './new-endpoint.tsx'
+import type { RunAction } from './run-action.ts'
 
 interface EndpointsProps {
   endpoints: WebhookEndpoint[]
@@ -20,21 +20,20 @@ interface EndpointsProps {
   path: string
 }
 
-/** Endpoints with their health and the permitted actions. */
 export function Endpoints({ endpoints, path }: EndpointsProps) {
   const [notice, setNotice] = useState<{
     text: string
     secret?: string | undefined
     isBad?: boolean
   } | null>(null)
-  const run: RunAction = async (request, text) => {
+  const run: RunAction = async (request, successText) => {
     setNotice(null)
     try {
-      const response = await send<{ data: { signing_secret?: string } }>(
+      const response = await callApi<{ data: { signing_secret?: string } }>(
         `${path}${request.path}`,
         request,
       )
-      setNotice({ text, secret: response.data.signing_secret })
+      setNotice({ text: successText, secret: response.data.signing_secret })
       return true
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error
@@ -81,7 +80,7 @@ function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: 
               <td>{healthOf(endpoint)}</td>
               <td>{endpoint.event_types.join(', ')}</td>
               <td>
-                <SecretStatus end={endpoint.previous_secret_ends_at} />
+                <SecretStatus previousEndsAt={endpoint.previous_secret_ends_at} />
               </td>
               {mayManage && (
                 <td>
@@ -102,11 +101,11 @@ function healthOf({ status, disabled_reason, flagged_reason }: WebhookEndpoint):
   return flagged_reason ? `active, but ${inWords(flagged_reason)}` : 'active'
 }
 
-function SecretStatus({ end }: { end: string | null }) {
-  if (!end || Date.parse(end) <= now.value) return <>current</>
+function SecretStatus({ previousEndsAt }: { previousEndsAt: string | null }) {
+  if (!previousEndsAt || Date.parse(previousEndsAt) <= now.value) return <>current</>
   return (
     <>
-      current, and the previous one until <RelativeTime at={end} />
+      current, and the previous one until <RelativeTime at={previousEndsAt} />
     </>
   )
 }

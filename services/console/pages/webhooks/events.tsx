@@ -3,31 +3,30 @@ import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/sch
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { formatNumber, pluralize } from '../shared/format.ts'
-import { TableHead } from '../shared/head.tsx'
 import { useKeys } from '../shared/keys.ts'
-import { FactList, Panel } from '../shared/parts.tsx'
-import { ScrollRegion } from '../shared/scroll.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { ScrollRegion } from '../shared/scroll-region.tsx'
 import { serverPath } from '../shared/server-path.ts'
-import { RelativeTime } from '../shared/time.tsx'
+import { TableHead } from '../shared/table-head.tsx'
 
 interface EventsProps {
   events: WebhookEvent[]
   endpoints: WebhookEndpoint[]
   /** Id of the endpoint whose events are listed; null for all. */
-  chosen: string | null
+  endpointId: string | null
   /** Id of the open event. */
   open: string | null
 }
 
-/** The newest events and their deliveries. */
-export function Events({ events, endpoints, chosen, open }: EventsProps) {
+export function Events({ events, endpoints, endpointId, open }: EventsProps) {
   useKeys(({ key }) => key === 'Escape' && open && navigate(hrefWith({ open: null })), [open])
   const openEvent = events.find(({ id }) => id === open)
   const nameOf = (id: string) => endpoints.find((endpoint) => endpoint.id === id)?.name ?? id
   return (
     <>
-      <Panel title={chosen ? `Events for ${nameOf(chosen)}` : 'Events'}>
-        {chosen && (
+      <Panel title={endpointId ? `Events for ${nameOf(endpointId)}` : 'Events'}>
+        {endpointId && (
           <p>
             <a href={hrefWith({ endpoint: null, open: null })}>Show all endpoints</a>
           </p>

@@ -1,4 +1,4 @@
-import type { RunAction } from './action.ts'
+import type { RunAction } from './run-action.ts'
 
 const eventTypes = [
   'session.fingerprint.calculated',
@@ -6,7 +6,6 @@ const eventTypes = [
   'gate.session.approved',
 ]
 
-/** A form that creates an endpoint in the environment. */
 export function NewEndpoint({ run }: { run: RunAction }) {
   const create = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault()

@@ -4,21 +4,20 @@ import type { WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { organizationPath } from '../shared/person.ts'
-import { Loaded } from '../shell/states.tsx'
+import { Loaded } from '../shell/loaded.tsx'
 import { Endpoints } from './endpoints.tsx'
 import { Events } from './events.tsx'
 
 const maxEvents = 50
 
-/** The webhooks page: endpoints, events and deliveries. */
 export function WebhooksPage({ query }: { query: URLSearchParams }) {
   const path = organizationPath()
-  const chosen = query.get('endpoint')
+  const endpointId = query.get('endpoint')
   const parameters = new URLSearchParams({ limit: String(maxEvents) })
-  if (chosen) parameters.set('endpoint_id', chosen)
+  if (endpointId) parameters.set('endpoint_id', endpointId)
   const paths = { endpoints: `${path}/webhooks/endpoints`, events: `${path}/events?${parameters}` }
-  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(paths.endpoints, { everyMs: 60_000 })
-  const events = useResponse<{ data: WebhookEvent[] }>(paths.events, { everyMs: 5000 })
+  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(paths.endpoints, { pollMs: 60_000 })
+  const events = useResponse<{ data: WebhookEvent[] }>(paths.events, { pollMs: 5000 })
   return (
     <>
       <h1>Webhooks</h1>
@@ -30,7 +29,7 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
           <Events
             events={data}
             endpoints={endpoints.data?.data ?? []}
-            chosen={chosen}
+            endpointId={endpointId}
             open={query.get('open')}
           />
         )}

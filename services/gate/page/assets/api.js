@@ -1,20 +1,20 @@
 /** @import { ApproveBody, Approved, Consent, Resolution, Problem, ProblemKind } from './state.js' */
 
 /**
- * `skewMs`: server clock minus this browser's clock, milliseconds.
+ * `skewMs`: server clock minus the browser's clock, in milliseconds.
  * @template Data
  * @typedef {{ data: Data, skewMs: number }} ApiResult
  */
 
 /**
- * Returns the requests of a consent page. Each resolves to the response data, or rejects with a Problem.
+ * Returns functions that send the page's requests. Each resolves to the response data, or rejects with a Problem.
  * @param {string} gateSessionId
  * @returns {{
  *   loadConsent: () => Promise<ApiResult<Consent>>,
  *   approve: (body: ApproveBody) => Promise<ApiResult<Approved>>,
  *   decline: () => Promise<ApiResult<unknown>>,
  *   reportClosing: (approveToken: string) => void
- * }} `reportClosing`: sends that this page is being closed, with the approve token that identifies the page
+ * }} `reportClosing`: reports that the page is being closed; the approve token identifies the page
  */
 export function createConsentApi(gateSessionId) {
   const base = `/v1/gate/sessions/${encodeURIComponent(gateSessionId)}`
@@ -95,8 +95,8 @@ const problemKinds = {
 }
 
 /**
+ * Describes an unsuccessful response.
  * @param {{ status: number, code?: string | undefined, retryAfter?: string | null, details?: { fields?: unknown } }} response
- *   an unsuccessful one
  * @returns {Problem}
  */
 export function problemOf({ status, code, retryAfter, details }) {
@@ -113,7 +113,7 @@ export function problemOf({ status, code, retryAfter, details }) {
  */
 function kindOfField(fields) {
   const names = Array.isArray(fields) ? fields.map((field) => field?.name) : []
-  if (names.includes('account_name')) return 'unnamed'
+  if (names.includes('account_name')) return 'name_required'
   return names.includes('verdict') ? 'verdict' : undefined
 }
 

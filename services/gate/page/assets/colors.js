@@ -54,7 +54,7 @@ export function isDistinct(color, background) {
 }
 
 /**
- * Returns true if a shape in the color looks filled when it has a border (1.5:1).
+ * Returns true if a shape in the color has enough contrast (1.5:1) to look filled, given a border.
  * @param {Color} color
  * @param {Color} background
  */

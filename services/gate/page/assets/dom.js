@@ -1,5 +1,5 @@
 /**
- * Returns an element. Omits attributes that are `false` or `undefined`; string children become text.
+ * Creates an element. Attributes that are `false` or `undefined` are omitted; string children become text.
  * @param {string} tag
  * @param {Record<string, string | number | boolean | undefined>} [attributes]
  * @param {...(Node | string | null | undefined)} children
@@ -17,9 +17,9 @@ export function el(tag, attributes = {}, ...children) {
 const svgNamespace = 'http://www.w3.org/2000/svg'
 
 /**
- * Returns a line drawing on a 24 × 24 grid, hidden from screen readers.
- * @param {string} paths
- * @param {string} name
+ * Creates an SVG icon, hidden from screen readers.
+ * @param {string} paths one of `icons`
+ * @param {string} name CSS class
  */
 export function icon(paths, name) {
   const svg = document.createElementNS(svgNamespace, 'svg')
@@ -33,7 +33,7 @@ export function icon(paths, name) {
 }
 
 /**
- * Returns a button. It ignores clicks while it is `aria-disabled`.
+ * Creates a button that ignores clicks while it is `aria-disabled`.
  * @param {string} text
  * @param {{ id: string, kind?: string, press: () => void }} options
  */

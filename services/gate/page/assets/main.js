@@ -9,12 +9,12 @@ const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? 
 const key = document.querySelector('meta[name="tidegate-key"]')?.getAttribute('content') ?? ''
 const darkScheme = matchMedia('(prefers-color-scheme: dark)')
 const api = createConsentApi(gateSessionId)
-// The server returns the claim code only to the page that approved, so the code is stored for reloads of this tab.
+// The server returns the claim code only to the page that approved, so store it for reloads of the tab.
 const savedCode = tabStorage(`tidegate-claim-${gateSessionId}`)
 const prover = createProver(key)
 const tabs = watchTabs(gateSessionId, {
-  onOpened: () => dispatch({ type: 'superseded' }),
-  onClosed: () => dispatch({ type: 'released' }),
+  onOpened: () => dispatch({ type: 'opened_elsewhere' }),
+  onClosed: () => dispatch({ type: 'closed_elsewhere' }),
   isActive: () => state.view !== 'elsewhere',
 })
 const view = createView({
@@ -24,10 +24,10 @@ const view = createView({
 
 let state = initialState
 let skewMs = 0
-// Number of loads. Results requested before the latest load are dropped.
-let round = 0
+// Results that were requested before the latest load are dropped.
+let loadCount = 0
 let loadedAt = 0
-// The server limits loads per IP address.
+// Throttles reloads, which the server limits per IP address.
 const minReloadMs = 5000
 
 /** @param {Event} event */
@@ -43,7 +43,7 @@ function dispatch(event) {
 function run(effect) {
   switch (effect.do) {
     case 'load':
-      round++
+      loadCount++
       loadedAt = performance.now()
       return dispatchResult(load(), (problem) => ({ type: 'not_loaded', problem }))
     case 'prove':
@@ -73,14 +73,14 @@ function run(effect) {
 }
 
 /**
- * Dispatches the event that the work resolves to, unless the request was loaded again meanwhile.
+ * Dispatches the event that `work` resolves to, unless the request was loaded again meanwhile.
  * @param {Promise<Event>} work
  * @param {(problem: Problem) => Event} onFailure
  */
 function dispatchResult(work, onFailure) {
-  const startRound = round
+  const loadsBefore = loadCount
   work.catch(onFailure).then((event) => {
-    if (startRound === round) dispatch(event)
+    if (loadsBefore === loadCount) dispatch(event)
   })
 }
 
@@ -105,15 +105,14 @@ document.addEventListener('visibilitychange', reloadIfDue)
 darkScheme.addEventListener('change', () => applyBranding(state.consent?.service?.branding))
 dispatch({ type: 'opened' })
 
-// Reloads the request when the page comes to the front: another browser may have opened or closed it, and the person
-// decides in this tab from now on.
+// Reloads the request when the page comes to the front, because another browser may have opened or closed it.
 function reloadIfDue() {
   const isDue = state.view === 'elsewhere' || performance.now() - loadedAt >= minReloadMs
-  if (document.visibilityState === 'visible' && isDue) dispatch({ type: 'front' })
+  if (document.visibilityState === 'visible' && isDue) dispatch({ type: 'came_to_front' })
 }
 
 /**
- * Lets only the tab that opened a request last decide it: notifies the other tabs with the request, and listens to them.
+ * Coordinates the tabs that show a request, so that only the one that opened it last can decide.
  * @param {string} gateSessionId
  * @param {{ onOpened: () => void, onClosed: () => void, isActive: () => boolean }} options `onOpened`: another tab
  *   opened the request; `onClosed`: the tab that could decide is closed; `isActive`: true in the tab that can decide
@@ -142,7 +141,7 @@ function watchTabs(gateSessionId, { onOpened, onClosed, isActive }) {
 }
 
 /**
- * Stores a text for reloads of this tab, if the browser allows storage.
+ * Stores a text for reloads of the tab, if the browser allows storage.
  * @param {string} name
  */
 function tabStorage(name) {
@@ -164,7 +163,7 @@ function tabStorage(name) {
 }
 
 /**
- * Applies the service's colors to accents, and to the Approve button if that stays visible. The rest keeps Tidegate's colors.
+ * Applies the service's colors to accents, and to the Approve button if it remains visible.
  * @param {Branding | undefined} branding
  */
 function applyBranding(branding) {
@@ -184,15 +183,15 @@ function applyBranding(branding) {
     '--action-edge': action && !isDistinct(action, background) ? colorOf('--muted') : undefined,
   }
   for (const [property, color] of Object.entries(properties)) {
-    // Without a property, the style sheet's default applies.
+    // Removing a property restores the style sheet's default.
     if (color) root.style.setProperty(property, toCss(color))
     else root.style.removeProperty(property)
   }
 }
 
 /**
- * Creates proofs that a person uses this page. `observe` loads and starts the SDK. `prove` resolves to a new sealed
- * token bound to the approve token, and rejects if the SDK cannot be loaded or its hand-off fails.
+ * Proves that a person uses this page. `observe` loads and starts the SDK. `prove` resolves to a sealed token that is
+ * bound to the approve token, and rejects if the SDK cannot be loaded or fails.
  * @param {string} publishableKey
  */
 function createProver(publishableKey) {
@@ -201,7 +200,7 @@ function createProver(publishableKey) {
   let client
 
   async function load() {
-    // Browsers cache a failed module import by URL.
+    // Browsers cache failed imports by URL, so a retry needs another URL.
     const { start } = await import(attempts++ === 0 ? '/t.js' : `/t.js?try=${attempts}`)
     return start({ publishableKey })
   }

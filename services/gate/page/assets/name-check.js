@@ -7,8 +7,7 @@ import { singleLine } from './text.js'
 /** @typedef {{ element: HTMLElement, isMatch: () => boolean, focus: () => void }} NameField */
 
 /**
- * Returns the field in which a person must type the account name before approving. Null if no name is needed: the agent
- * is in this browser's network, and the server does not require it.
+ * Returns the field in which a person must type the account name before approving; null if the name is not needed.
  * @param {Consent} consent
  * @returns {NameField | null}
  */

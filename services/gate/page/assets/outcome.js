@@ -12,18 +12,18 @@ import { singleLine, webAddress } from './text.js'
  */
 
 /**
- * Returns an outcome whose text never varies.
+ * Returns an outcome with fixed texts.
  * @param {Outcome['icon']} icon
  * @param {Outcome['tone']} tone
  * @param {string} title
  * @param {...string} text
  * @returns {Outcome}
  */
-const page = (icon, tone, title, ...text) => ({ icon, tone, title: () => title, text: () => text })
+const fixed = (icon, tone, title, ...text) => ({ icon, tone, title: () => title, text: () => text })
 
 /** @type {Record<Exclude<View, 'review'>, Outcome>} */
 const outcomes = {
-  loading: page('tide', 'busy', 'Opening the request'),
+  loading: fixed('tide', 'busy', 'Opening the request'),
   claiming: {
     icon: 'clock',
     tone: 'plain',
@@ -74,13 +74,13 @@ const outcomes = {
     title: ({ name }) => `Opening ${name}’s dashboard`,
     text: () => ['You approved the login.'],
   },
-  declined: page(
+  declined: fixed(
     'cross',
     'plain',
     'Declined',
     'Nothing was created or shared. You can close this page.',
   ),
-  closed: page(
+  closed: fixed(
     'closed',
     'plain',
     'This request was closed',
@@ -104,26 +104,26 @@ const outcomes = {
       'Please report this to the service.',
     ],
   },
-  unclaimed: page(
+  unclaimed: fixed(
     'alert',
     'bad',
     'The code was wrong five times',
     'Nothing was created or shared. Start again in your tool.',
     'If you did not give the code to anybody, somebody else was trying to get this account.',
   ),
-  expired: page(
+  expired: fixed(
     'clock',
     'plain',
     'This request has expired',
     'Requests expire after 15 minutes, and nothing was approved here in time. Start again in your tool.',
   ),
-  resolved: page(
+  resolved: fixed(
     'ended',
     'plain',
     'This request was already decided',
     'There is nothing left to decide. You can close this page.',
   ),
-  not_found: page(
+  not_found: fixed(
     'alert',
     'plain',
     'Request not found',
@@ -139,7 +139,7 @@ const outcomes = {
     retry: 'Try now',
   },
   trouble: {
-    ...page(
+    ...fixed(
       'alert',
       'bad',
       'Something went wrong on our side',
@@ -148,7 +148,7 @@ const outcomes = {
     retry: 'Try again',
   },
   offline: {
-    ...page(
+    ...fixed(
       'alert',
       'plain',
       'No connection',
@@ -157,7 +157,7 @@ const outcomes = {
     retry: 'Try again',
   },
   elsewhere: {
-    ...page(
+    ...fixed(
       'tabs',
       'plain',
       'Open in another tab',
@@ -192,11 +192,11 @@ function claimCode(code) {
   return el('p', { class: 'digits claim', role: 'img', 'aria-label': label }, code)
 }
 
-// A service that takes longer counts as slow.
+// Services usually respond within a few seconds.
 const slowAfterMs = 20_000
 
 /**
- * Renders a state in which there is nothing to decide: what happened, and what comes next.
+ * Renders a state without a decision to make.
  * @param {State} state
  * @param {PartOptions} options
  * @returns {Part}

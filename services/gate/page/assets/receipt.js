@@ -1,5 +1,5 @@
-// The page on which a person deletes the record of their approval. Its link, shown after a signup was approved, has the
-// receipt token in the fragment, which browsers don't send to the server.
+// Page where a person deletes the record of their approval. The receipt token is in the URL's fragment, which browsers
+// don't send to the server.
 
 const gateSessionId = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const status = /** @type {HTMLElement} */ (document.getElementById('status'))

@@ -8,7 +8,7 @@ import { createVariableList } from './variables.js'
 /** @import { NameField } from './name-check.js' */
 /** @import { Consent, Notice, Part, PartOptions } from './state.js' */
 
-// Approve works only once the page has been in front this long, so the second click of a double click can't approve.
+// Approve works only after the page has been in front this long, so that a double click on the link can't approve.
 const settleMs = 700
 
 /**
@@ -24,12 +24,12 @@ export function createReview(consent, { dispatch, clock, announce }) {
   const nameField = createNameField(consent)
   const variables = createVariableList(consent)
   const notice = el('div', { class: 'notice', role: 'alert' })
-  const approveText = consent.kind === 'login' ? 'Approve login' : 'Approve'
-  const approve = button(approveText, {
+  const approveLabel = consent.kind === 'login' ? 'Approve login' : 'Approve'
+  const approve = button(approveLabel, {
     id: 'approve',
     press: () => {
-      const missing = missingStep({ isSettled, isUsed, nameField })
-      if (missing) notice.replaceChildren(el('p', {}, missing))
+      const instruction = missingStep({ isSettled, isUsed, nameField })
+      if (instruction) notice.replaceChildren(el('p', {}, instruction))
       else dispatch('approve', variables.accepted())
     },
   })
@@ -45,7 +45,7 @@ export function createReview(consent, { dispatch, clock, announce }) {
     countDown(timeLeft, { endsAt, clock, announce, onEnd: () => dispatch('time_up') }),
   )
   let lastNotice = initialState.notice
-  // The wait of the notice ends after the request expires, so Approve stays disabled.
+  // True if the person would have to wait until after the request has expired, so Approve stays disabled.
   let isTooLate = false
 
   return {
@@ -65,7 +65,7 @@ export function createReview(consent, { dispatch, clock, announce }) {
           lastNotice?.waitSeconds !== undefined && clock() + lastNotice.waitSeconds * 1000 >= endsAt
         notice.replaceChildren(...noticeElements(lastNotice, { isTooLate }))
       }
-      setBusy(approve, state.busy === 'approve', approveText)
+      setBusy(approve, state.busy === 'approve', approveLabel)
       setBusy(decline, state.busy === 'decline', 'Decline')
       const blocked = state.busy !== null
       decline.setAttribute('aria-disabled', String(blocked))
@@ -90,7 +90,7 @@ function layout(consent, { approve, decline, notice, timeLeft, nameField, variab
     sections.grants(consent),
     variables,
     sections.description(consent),
-    sections.drawing(consent),
+    sections.asciiArt(consent),
     sections.metadata(consent),
     sections.requester(consent),
     nameField,
@@ -117,7 +117,7 @@ function setBusy(element, busy, text) {
 }
 
 /**
- * Returns a function that returns true once this page has been in front long enough.
+ * Returns a function that tells if this page has been in front long enough.
  * @param {AbortSignal} signal
  */
 function watchFocus(signal) {
@@ -147,7 +147,7 @@ const noticeTexts = {
     title: 'This service accepts approvals only from people.',
     text: 'We could not confirm that a person is using this browser. Use your everyday browser without extensions or remote control, and press Approve again.',
   },
-  unnamed: {
+  name_required: {
     title: 'Type the account name as well.',
     text: 'We could not confirm that a person is using this browser. Type the name in the field above, then press Approve again.',
   },
@@ -169,7 +169,7 @@ const noticeTexts = {
 /**
  * Returns the message above the buttons, shown if the last attempt did not end the request.
  * @param {Notice | null} notice
- * @param {{ isTooLate: boolean }} options true if the wait ends after the request expires
+ * @param {{ isTooLate: boolean }} options `isTooLate`: the person would have to wait until after the request has expired
  */
 function noticeElements(notice, { isTooLate }) {
   if (!notice) return []
@@ -182,7 +182,8 @@ function noticeElements(notice, { isTooLate }) {
 }
 
 /**
- * Returns what a person has to do before Approve counts, or undefined. Checked here so that no attempt is used up.
+ * Returns an instruction if the person has to do something before approving; otherwise undefined. Checked in the
+ * browser, so that a premature click doesn't use up an attempt.
  * @param {{ isSettled: () => boolean, isUsed: () => boolean, nameField: NameField | null }} checks
  */
 function missingStep({ isSettled, isUsed, nameField }) {
@@ -195,7 +196,7 @@ function missingStep({ isSettled, isUsed, nameField }) {
 }
 
 /**
- * Returns a function that returns true once a person has used a key, pointer, touch or assistive technology on this
+ * Returns a function that tells if a person has used a keyboard, mouse, touch screen or assistive technology on this
  * page. Events dispatched by scripts do not count.
  * @param {AbortSignal} signal
  */

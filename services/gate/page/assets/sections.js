@@ -3,11 +3,11 @@ import { multiLine, singleLine, webAddress } from './text.js'
 
 /** @import { Consent, Network, Service, Variable } from './state.js' */
 
-// Id of the service that is this server itself; no other service can have it.
+// Reserved id of the service that stands for this server.
 const builtInServiceId = 'tidegate'
 
 /**
- * Returns the noun for what a signup creates: this server itself creates organizations, other services accounts.
+ * Returns the noun for what a signup creates: an organization at the built-in service, an account elsewhere.
  * @param {Service | undefined} service
  */
 export function accountNoun(service) {
@@ -15,7 +15,7 @@ export function accountNoun(service) {
 }
 
 /**
- * @type {Record<'head' | 'description' | 'drawing' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
+ * @type {Record<'head' | 'description' | 'asciiArt' | 'started' | 'grants' | 'metadata' | 'requester' | 'legal',
  *   (consent: Consent) => HTMLElement | null>}
  */
 export const sections = {
@@ -27,7 +27,7 @@ export const sections = {
       kind === 'login'
         ? el('h1', { tabindex: -1 }, 'Log in to ', name, '’s dashboard as ', account, '?')
         : el('h1', { tabindex: -1 }, `Create an ${accountNoun(service)} at `, name, '?')
-    // Screen readers add spaces around the boxes of the names, so label the heading with its plain text.
+    // Screen readers insert spaces around the <bdi> elements, so label the heading with its plain text.
     question.setAttribute('aria-label', question.textContent ?? '')
     const websiteLink = website
       ? externalLink(website, website.host)
@@ -49,16 +49,16 @@ export const sections = {
     return section('says', heading('says', 'In the service’s own words'), quote)
   },
 
-  drawing({ service: { branding } }) {
-    const drawing = multiLine(branding?.ascii_art, { lines: 60, columns: 160 })
-    if (drawing.trim() === '') return null
+  asciiArt({ service: { branding } }) {
+    const text = multiLine(branding?.ascii_art, { lines: 60, columns: 160 })
+    if (text.trim() === '') return null
     const label = 'Text drawing by the service'
     const box = el(
       'div',
       { class: 'drawing', role: 'img', 'aria-label': label },
-      el('pre', { 'aria-hidden': 'true', class: 'foreign' }, drawing),
+      el('pre', { 'aria-hidden': 'true', class: 'foreign' }, text),
     )
-    // Make the box focusable while it scrolls, so that keyboard users can scroll it.
+    // Focusable while it has scroll bars, so that keyboard users can scroll it.
     const observer = new ResizeObserver(() => {
       const isScrollable = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight
       if (isScrollable) box.tabIndex = 0
@@ -72,7 +72,7 @@ export const sections = {
     const code = singleLine(confirmation_code, 40)
     return section(
       'started',
-      network?.same === true ? null : warning(network),
+      network?.same === true ? null : networkWarning(network),
       code &&
         el(
           'div',
@@ -139,12 +139,12 @@ export const sections = {
 }
 
 /**
- * @param {string} name the class, and with `-title` the id of the heading that names the section
+ * @param {string} classes the first one, with `-title`, is the id of the section's heading
  * @param {...(HTMLElement | '' | null)} children
  */
-function section(name, ...children) {
-  const [id] = name.split(' ')
-  return el('section', { class: name, 'aria-labelledby': `${id}-title` }, ...children)
+function section(classes, ...children) {
+  const [id] = classes.split(' ')
+  return el('section', { class: classes, 'aria-labelledby': `${id}-title` }, ...children)
 }
 
 /**
@@ -163,8 +163,8 @@ function verificationBadge({ branding, verified_domain }) {
   return el('span', { class: 'mark unverified' }, icon(icons.unverified, 'small'), text)
 }
 
-/** @param {Network | undefined} network of the requester; not this browser's, or unknown */
-function warning(network) {
+/** @param {Network | undefined} network differs from the browser's, or unknown */
+function networkWarning(network) {
   return el(
     'div',
     { class: 'warning' },
@@ -195,7 +195,7 @@ function networkText(network) {
   if (network?.same !== false) return 'unknown'
   const place = placeOf(network)
   if (!place) return 'different from this browser’s'
-  // Attribution that the data's license requires.
+  // The license of the data requires this attribution.
   const source = externalLink(new URL('https://db-ip.com'), 'IP Geolocation by DB-IP')
   return el('span', {}, 'different from this browser’s: ', untrusted(place, 160), ' (', source, ')')
 }

@@ -1,26 +1,27 @@
 import { loginAddress } from './text.js'
 
-// The state machine of the consent page: `transition` maps a state and an event to the next state and its effects.
+// State machine of the consent page: `transition` maps a state and an event to the next state and the effects to run.
 
 /**
- * Service as in the public registry. Its texts come from the service, so they are untrusted.
+ * Service as in the public registry. All texts are untrusted.
  * @typedef {{
  *   id: string, name: string, description: string, website: string, dashboard_login_url?: string,
  *   env_vars: { name: string, key: string, secret: boolean }[],
  *   branding?: Branding, consent?: { terms_url?: string, privacy_url?: string }, verified_domain?: string
  * }} Service
  * @typedef {{ key: string, name: string, secret: boolean, group: 'verified' | 'service' | 'other' | 'refused' }} Variable
- *   a variable that the agent receives; `group`: who owns its name
+ *   a variable that the agent receives; `group`: ownership of its name
  * @typedef {{
  *   logo_url?: string, primary_color?: string, secondary_color?: string, ascii_art?: string, verified?: boolean
  * }} Branding
  *
- * @typedef {'not_found' | 'expired' | 'resolved' | 'in_progress' | 'flagged' | 'token' | 'proof' | 'verdict' | 'unnamed'
+ * @typedef {'not_found' | 'expired' | 'resolved' | 'in_progress' | 'flagged' | 'token' | 'proof' | 'verdict' | 'name_required'
  *   | 'limited' | 'trouble' | 'offline'} ProblemKind
  * @typedef {{ view: 'approved' | 'declined' | 'closed' | 'failed' | 'unclaimed', kind: 'signup' | 'login' }} Resolution
  * @typedef {{ kind: ProblemKind, waitSeconds?: number, resolution?: Resolution }} Problem of a failed request.
  *   `waitSeconds`: time until a retry is allowed; `resolution`: how the consent request ended
- * @typedef {{ status?: string, claim_code?: string, receipt_url?: string, redirect_url?: string | null }} Approved response to an approval, with the members used here
+ * @typedef {{ status?: string, claim_code?: string, receipt_url?: string, redirect_url?: string | null }} Approved
+ *   response to an approval
  * @typedef {{
  *   gate_session_id: string, kind: 'signup' | 'login', status: 'pending',
  *   account_name: string, service: Service, approve_token: string, expires_at: string, confirmation_code: string,
@@ -32,13 +33,13 @@ import { loginAddress } from './text.js'
  *   this browser is in it, null if unknown
  * @typedef {'loading' | 'review' | 'claiming' | 'working' | 'approved' | 'leaving' | 'declined' | 'closed' | 'failed' | 'unclaimed' | 'expired'
  *   | 'resolved' | 'not_found' | 'limited' | 'trouble' | 'offline' | 'elsewhere' | 'misdirected'} View
- * @typedef {{ kind: 'flagged' | 'proof' | 'verdict' | 'unnamed' | 'limited' | 'trouble' | 'offline' | 'refreshed', waitSeconds?: number }} Notice
+ * @typedef {{ kind: 'flagged' | 'proof' | 'verdict' | 'name_required' | 'limited' | 'trouble' | 'offline' | 'refreshed', waitSeconds?: number }} Notice
  * @typedef {{
  *   view: View, consent: Consent | null, busy: 'approve' | 'decline' | null, notice: Notice | null,
  *   refusedProofs: number, sealedToken: string | null, accepted: string[], code: string | null, receipt: string | null, waitSeconds: number | null, kind: 'signup' | 'login' | null
  * }} State
  * @typedef {{ type: 'opened' | 'retry' | 'returned' | 'decline' | 'declined' | 'no_proof' | 'poll'
- *     | 'time_up' | 'superseded' | 'released' | 'front' }
+ *     | 'time_up' | 'opened_elsewhere' | 'closed_elsewhere' | 'came_to_front' }
  *   | { type: 'approve', accepted?: string[] }
  *   | { type: 'loaded', consent: Consent, code?: string | null } | { type: 'approved', data: Approved } | { type: 'proved', sealedToken: string }
  *   | { type: 'not_loaded' | 'not_approved' | 'not_declined', problem: Problem }} Event
@@ -50,7 +51,7 @@ import { loginAddress } from './text.js'
  * }} ApproveBody
  * @typedef {[State, ...Effect[]]} Step the next state, and the effects to run
  *
- * Part of the page that shows one view. `announce` tells screen readers a text.
+ * Part of the page that shows one view. `announce` makes screen readers read a text.
  * @typedef {{ show(state: State): void, element: HTMLElement, stop?: () => void }} Part
  * @typedef {{ dispatch: (type: 'approve' | 'decline' | 'retry' | 'time_up', accepted?: string[]) => void, clock: () => number,
  *   announce: (text: string) => void }} PartOptions
@@ -114,11 +115,11 @@ export function transition(state, event) {
       return onFailure.decline(state, event.problem)
     case 'time_up':
       return isUndecided(state) ? [switchTo(state, 'expired')] : [state]
-    case 'superseded':
+    case 'opened_elsewhere':
       return isUndecided(state) ? [switchTo(state, 'elsewhere')] : [state]
-    case 'released':
+    case 'closed_elsewhere':
       return state.view === 'elsewhere' ? steps.reload(state) : [state]
-    case 'front':
+    case 'came_to_front':
       return steps.cameToFront(state)
   }
 }
@@ -132,7 +133,7 @@ export function isUndecided({ view, busy }) {
 }
 
 /**
- * Returns true while the result of a load can change the view: until the person has decided.
+ * Returns true while the result of a load can change the view, that is, until the person has decided.
  * @param {State} state
  */
 function acceptsLoad({ view }) {
@@ -140,7 +141,7 @@ function acceptsLoad({ view }) {
 }
 
 /**
- * Switches to a view, without anything that belongs to the previous one.
+ * Switches to a view and clears the data of the previous one.
  * @param {State} state
  * @param {View} view
  * @returns {State}
@@ -172,7 +173,7 @@ function markBusy(state, busy) {
 const steps = {
   reload: (state) => [switchTo(state, 'loading'), { do: 'load' }],
 
-  // The page in front decides. A request that is shown already stays visible during the reload.
+  // The page in front can decide. A request on display stays visible while it is reloaded.
   cameToFront(state) {
     if (state.view === 'elsewhere') return steps.reload(state)
     return isUndecided(state) ? [state, { do: 'load' }] : [state]
@@ -195,8 +196,8 @@ const steps = {
 }
 
 /**
- * Returns true if the person must type the account name: the agent is not known to be in this browser's network, or the
- * server requires the name.
+ * Returns true if the person must type the account name, because the server requires it or the agent isn't known to be
+ * in the browser's network.
  * @param {Consent} consent
  */
 export function needsAccountName({ requested_by: { network }, name_required }) {
@@ -212,13 +213,13 @@ export function needsAccountName({ requested_by: { network }, name_required }) {
 function onLoaded(state, data, code) {
   const consent = state.consent?.name_required ? { ...data, name_required: true } : data
   if (state.view === 'review') {
-    // A proof in progress is bound to the approve token at the press. The response shows whether the token changed.
+    // A proof in progress is bound to the previous approve token, so keep that token.
     if (!isUndecided(state)) return [state]
     if (consent.approval === undefined && consent.claim === undefined)
       return [{ ...state, consent }]
   }
   const fresh = { ...switchTo(state, 'loading'), consent }
-  // The server has accepted the proof already. Approving again returns the outcome.
+  // The server has already accepted a proof. Approving again returns the outcome.
   if (consent.approval === 'in_progress') return steps.approve({ ...fresh, view: 'working' })
   if (consent.claim === 'waiting') return steps.approve({ ...fresh, view: 'claiming', code })
   return [
@@ -240,7 +241,7 @@ function onApproved(state, data) {
 }
 
 /**
- * Shows the claim code, which the person passes to the tool, and polls for the outcome with the same proof.
+ * Shows the claim code, which the person gives to the tool, and polls for the outcome.
  * @param {State} state
  * @param {string | null} code null on a page that did not approve
  * @returns {Step}
@@ -299,7 +300,7 @@ const onFailure = {
       case 'proof':
         if (state.refusedProofs > 0) return [review(state, { kind })]
         return steps.prove({ ...state, sealedToken: null, refusedProofs: 1 })
-      case 'unnamed':
+      case 'name_required':
         return [requireName(review(state, { kind }))]
       case 'flagged':
       case 'verdict':
@@ -334,7 +335,7 @@ function requireName(state) {
 }
 
 /**
- * Polls for the outcome after a wait: by default 2 seconds, if the server sent no time or can't be reached.
+ * Polls for the outcome after a wait. The default applies if the server sent no Retry-After or can't be reached.
  * @param {State} state
  * @param {number} [seconds]
  * @returns {Step}

@@ -1,6 +1,7 @@
 /**
- * Characters that are invisible or change how others look: controls, bidirectional marks, zero-width spaces, fillers
- * and tags. Excludes line feeds and tabs, which callers replace, and joiners, which are part of words and emoji.
+ * Characters that are invisible or change how others are displayed, such as controls, bidirectional marks and
+ * zero-width spaces. Excludes line feeds and tabs, which callers replace, and joiners, which are part of words and
+ * emoji.
  */
 const invisibleCharacters =
   /(?![\n\t]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu
@@ -48,8 +49,8 @@ function truncate(text, max) {
 }
 
 /**
- * Returns the URL if a link to it is safe. Undefined unless it is http(s), and if it has a user name or password, which
- * disguise its host.
+ * Returns the URL if it is safe to link to: http or https, and without a user name or password, which can disguise the
+ * host.
  * @param {unknown} value
  * @returns {URL | undefined}
  */
@@ -66,7 +67,7 @@ export function webAddress(value) {
 }
 
 /**
- * Returns the destination of a login if it has the same origin as the service's dashboard.
+ * Returns the destination of a login if it has the origin of the service's dashboard; otherwise undefined.
  * @param {unknown} destination
  * @param {unknown} dashboard
  * @returns {string | undefined}

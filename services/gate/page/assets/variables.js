@@ -20,8 +20,8 @@ const questions = {
 }
 
 /**
- * Returns the list of variables that the agent receives. A group with unverified names has a checkbox: unless it is
- * checked, the tool does not write these variables to its environment file.
+ * Returns the list of variables that the agent receives. The tool writes a group with unverified names to its
+ * environment file only if the person checks the group's box.
  * @param {Consent} consent
  * @returns {VariableList}
  */

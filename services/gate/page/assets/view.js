@@ -51,7 +51,7 @@ export function createView(options) {
 /** @param {string} id of an element in consent.html */
 const elementById = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
-/** @param {State[]} states two; their approve tokens may differ, because each load returns a new one */
+/** @param {State[]} states two; approve tokens are ignored, because each load returns a new one */
 function isSameView(...states) {
   const [previous, current] = states.map(({ view, waitSeconds, code, consent }) =>
     JSON.stringify([view, waitSeconds, code, consent && { ...consent, approve_token: '' }]),

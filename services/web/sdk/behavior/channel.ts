@@ -1,5 +1,5 @@
-/** Returns a running mean and sample standard deviation (Welford). The deviation is null below two values. */
-export function createSpread() {
+/** Creates a running mean and sample standard deviation (Welford). The deviation is null below two values. */
+export function createStats() {
   let count = 0
   let mean = 0
   let squares = 0
@@ -20,15 +20,15 @@ export function round(value: number): number {
 }
 
 /**
- * Returns the statistics of one kind of input: events, their regularity, and how many were untrusted. `zeros` creates
- * the kind's own counters.
+ * Collects statistics of one kind of input: events, their regularity, and how many were untrusted. `zeros` creates the
+ * counters specific to that kind.
  */
 export function createChannel<Counts extends object>(zeros: () => Counts) {
   let untrusted = 0
   let events = 0
   let first = 0
   let last = 0
-  let intervals = createSpread()
+  let intervals = createStats()
   let counts = zeros()
   return {
     get counts(): Counts {
@@ -52,26 +52,26 @@ export function createChannel<Counts extends object>(zeros: () => Counts) {
       }
       counts = zeros()
       events = untrusted = 0
-      intervals = createSpread()
+      intervals = createStats()
       return summary
     },
   }
 }
 
-// Milliseconds: above the browser's rounding, below most random differences.
-const clockTolerance = 0.15
+// Larger than the browser's rounding, smaller than most random differences.
+const clockToleranceMs = 0.15
 
 /**
  * Returns a predicate: true if an event is not a whole number of milliseconds after the previous one. X11 stamps real
- * input in whole milliseconds; the browser stamps synthesized events by its own, finer clock.
+ * input in whole milliseconds, while the browser stamps synthesized events by its own, finer clock.
  */
-export function createClock(): (event: Event) => boolean {
+export function createOffClock(): (event: Event) => boolean {
   let last: number | undefined
   return ({ isTrusted, timeStamp }) => {
     if (!isTrusted) return false
     const elapsed = timeStamp - (last ?? timeStamp)
     last = timeStamp
-    return Math.abs(elapsed - Math.round(elapsed)) > clockTolerance
+    return Math.abs(elapsed - Math.round(elapsed)) > clockToleranceMs
   }
 }
 
@@ -84,9 +84,7 @@ export type Listen = <K extends keyof WindowEventMap>(
   listener: (event: WindowEventMap[K]) => void,
 ) => void
 
-/**
- * Returns a function that adds window listeners. They see events before the page, never delay them, and never throw.
- */
+/** Returns a function that adds window listeners. They run before the page's, never delay events, and never throw. */
 export function createListen(signal: AbortSignal): Listen {
   return (types, listener) => {
     for (const type of types) {

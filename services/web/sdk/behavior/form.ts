@@ -1,9 +1,9 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 
-// A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text.
+// Changed text must follow a key, paste, drop or composition within this time.
 const causeMs = 1000
-// User actions that may move the focus, and the window's `focus`, which restores it.
+// User actions that may move the focus, and the window's `focus` event, after which browsers restore it.
 const focusCauses = [
   'pointerdown',
   'pointerup',
@@ -13,10 +13,10 @@ const focusCauses = [
   'submit',
   'focus',
 ] as const
-// Input types of menu commands, which need no key.
+// Input types of menu commands, which need no key press.
 const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 
-/** Tracks how forms are filled in, by order and timing. No field's value, name or label is read. */
+/** Tracks the order and timing of form input. Never reads the value, name or label of a field. */
 export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   const channel = createChannel(zeroCounts)
   const firstFocus = new WeakMap<EventTarget, number>()
@@ -46,7 +46,7 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
       return
     }
     if (!hasFocus(event.target)) counts.unfocused_inputs++
-    if (isSilent(event, lastCause.get(event.target))) {
+    if (isSilentChange(event, lastCause.get(event.target))) {
       counts.silent_changes++
       if (isInserted(event)) counts.inserted++
     }
@@ -59,8 +59,8 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   listen(['submit'], (event) => {
     channel.record(event)
     channel.counts.submits++
-    const focused = event.target && firstFocus.get(event.target)
-    channel.counts.time_to_submit_ms = round(event.timeStamp - (focused ?? 0))
+    const focusedAt = event.target && firstFocus.get(event.target)
+    channel.counts.time_to_submit_ms = round(event.timeStamp - (focusedAt ?? 0))
   })
   return channel
 }
@@ -98,7 +98,7 @@ function isTextField(target: EventTarget | null): target is HTMLInputElement | H
   )
 }
 
-function isSilent(event: Event, causedAt: number | null | undefined): boolean {
+function isSilentChange(event: Event, causedAt: number | null | undefined): boolean {
   const inputType = event instanceof InputEvent ? event.inputType : ''
   if (event.isTrusted && menuInput.test(inputType)) return false
   return event.timeStamp - (causedAt ?? Number.NEGATIVE_INFINITY) > causeMs
@@ -109,7 +109,7 @@ function isInserted(event: Event): boolean {
   return event.isTrusted && isText && (event.data ?? '').length >= 2
 }
 
-// Returns true for the browser's autofill: a plain event, or a replacement, on a field marked `:autofill`.
+// Returns true for the browser's autofill: a plain or replacement event on a field that matches `:autofill`.
 function isAutofilled(event: Event): boolean {
   const plain = !(event instanceof InputEvent) || event.inputType === 'insertReplacementText'
   return (

@@ -1,29 +1,29 @@
 import type { Listen } from './channel.ts'
 
 const farPixels = 200
-// Milliseconds of delay after which intermediate events may be lost.
+// If an event is this late, intermediate events may have been lost.
 const lateMs = 100
 
-interface Place {
+interface Position {
   clientX: number
   clientY: number
 }
 
 /** Detects pointer jumps: a single move event that covers a long distance and ends where a button is pressed. */
 export function createJumps(listen: Listen) {
-  let last: Place | undefined
+  let last: Position | undefined
   let jumped = false
 
-  function forget(): void {
+  function reset(): void {
     last = undefined
     jumped = false
   }
-  // The pointer's path outside the page and inside frames is not visible.
+  // The page does not see pointer moves outside the window or inside frames.
   listen(['mouseout'], ({ relatedTarget, target }) => {
-    if (relatedTarget === null || target instanceof HTMLIFrameElement) forget()
+    if (relatedTarget === null || target instanceof HTMLIFrameElement) reset()
   })
   listen(['focus', 'blur', 'resize'], ({ target }) => {
-    if (target === window) forget()
+    if (target === window) reset()
   })
 
   return {
@@ -32,10 +32,10 @@ export function createJumps(listen: Listen) {
       jumped = last !== undefined && !isLate && !isCoalesced && distance(last, event) > farPixels
       last = event
     },
-    landsAt: (press: Place) => jumped && last !== undefined && distance(last, press) <= 3,
+    landsAt: (press: Position) => jumped && last !== undefined && distance(last, press) <= 3,
   }
 }
 
-function distance(from: Place, to: Place): number {
+function distance(from: Position, to: Position): number {
   return Math.hypot(from.clientX - to.clientX, from.clientY - to.clientY)
 }

@@ -1,22 +1,21 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
-import { createChannel, createClock, createSpread, type Listen, type Tracker } from './channel.ts'
+import { createChannel, createOffClock, createStats, type Listen, type Tracker } from './channel.ts'
 
 const never = Number.NEGATIVE_INFINITY
-// Minimum milliseconds for a hand to get from the mouse to a key.
+// A hand needs at least this long to get from the mouse to a key.
 const hastyMs = 60
-// Maximum gap in milliseconds between a release and the next key that counts as abutting. People's keys overlap or have
-// a pause.
+// A key pressed this soon after a release is abutting. When people type, keys overlap or have a pause between them.
 const abuttingMs = 8
 
-/** Tracks the rhythm of typing. Keys are only checked for plausibility, never sent. */
+/** Tracks the rhythm of typing. Checks whether keys are plausible, but never sends them. */
 export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
   const channel = createChannel(zeroCounts)
-  const isOffClock = createClock()
+  const isOffClock = createOffClock()
   const isShiftless = createShiftCheck()
   const pressed = new Map<string, { at: number; isCharacter: boolean }>()
   let sawKeydown = false
   const lastUp = { key: never, button: never }
-  let holds = createSpread()
+  let holds = createStats()
 
   listen(['pointerup'], (event) => {
     if (event.isTrusted && event.pointerType === 'mouse') lastUp.button = event.timeStamp
@@ -57,7 +56,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
   return {
     drain() {
       const summary = { ...channel.drain(), hold_mean: holds.mean(), hold_std: holds.deviation() }
-      holds = createSpread()
+      holds = createStats()
       return summary
     },
   }
@@ -68,14 +67,14 @@ function zeroCounts() {
   return { keys: 0, letters: 0, rollovers: 0, abutting: 0, corrections: 0, ...traces }
 }
 
-// On-screen keyboards send 229 instead of the letter's `keyCode`.
+// On-screen keyboards send 229 as `keyCode` of every letter.
 function isLetterKey({ isTrusted, key, keyCode }: KeyboardEvent): boolean {
   return isTrusted && keyCode !== 229 && /^[a-z]$/i.test(key)
 }
 
 // Returns a predicate for characters that no keyboard types without Shift: `@` on the key 2, or a change of case
-// between two letters. A lone capital may be Caps Lock, which some browsers do not report. A letter that does not
-// belong to its key comes from a text expander.
+// between two letters. A single capital proves nothing, because some browsers do not report Caps Lock. A letter that
+// does not match its key comes from a text expander.
 function createShiftCheck(): (event: KeyboardEvent) => boolean {
   let wasCapital: boolean | undefined
   return (event) => {

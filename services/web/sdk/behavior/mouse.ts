@@ -1,8 +1,8 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import {
   createChannel,
-  createClock,
-  createSpread,
+  createOffClock,
+  createStats,
   type Listen,
   round,
   type Tracker,
@@ -13,13 +13,13 @@ import { hasNoPressure, trackPresses } from './presses.ts'
 
 export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
   const channel = createChannel(zeroCounts)
-  const isOffClock = createClock()
+  const isOffClock = createOffClock()
   const position: { last?: { x: number; y: number } } = {}
-  let speeds = createSpread()
-  let pathRatios = createSpread()
+  let speeds = createStats()
+  let pathRatios = createStats()
   const movement = createMovement({
-    onSpeed: (s) => speeds.add(s),
-    onPath: (line) => pathRatios.add(line),
+    onSpeed: (speed) => speeds.add(speed),
+    onPath: (pathRatio) => pathRatios.add(pathRatio),
   })
   const jumps = createJumps(listen)
   const isAssistive = trackPresses(listen, {
@@ -34,7 +34,7 @@ export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
     const { counts } = channel
     if (screenEqualsClient(event)) counts.screen_equals_client++
     if (isFrameless(event)) counts.frameless++
-    const coalesced = movesOf(event)
+    const coalesced = coalescedCount(event)
     if (coalesced === 1) counts.single++
     if (coalesced > 1) counts.coalesced++
     if (isOffClock(event)) counts.off_clock++
@@ -69,8 +69,8 @@ export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
         straightness: pathRatios.mean(),
         speed_std: speeds.deviation(),
       }
-      speeds = createSpread()
-      pathRatios = createSpread()
+      speeds = createStats()
+      pathRatios = createStats()
       return summary
     },
   }
@@ -83,7 +83,7 @@ function zeroCounts() {
   return { ...moves, ...clicks, ...presses, screen_equals_client: 0, frameless: 0, off_clock: 0 }
 }
 
-// Returns true for clicks by mouse or pen. A click by a key or a label has detail 0 or no pointer type.
+// Returns true for clicks by mouse or pen. Clicks by keyboard or through a label have detail 0 or no pointer type.
 function isPointerClick(event: MouseEvent): boolean {
   const pointerType = 'pointerType' in event ? event.pointerType : 'mouse'
   return pointerType !== 'touch' && (!event.isTrusted || (event.detail > 0 && pointerType !== ''))
@@ -105,20 +105,20 @@ function isExactCenter(event: MouseEvent): boolean {
   return round(dx) <= 0.75 && round(dy) <= 0.75
 }
 
-// Injected events often repeat the page position as the screen position.
+// In injected events, the screen position is often the same as the position in the page.
 function screenEqualsClient(event: MouseEvent): boolean {
   const offset = window.screenY > 0 || window.outerHeight - window.innerHeight >= 20
   return offset && event.screenX === event.clientX && event.screenY === event.clientY
 }
 
-// A patched screen position often ignores the height of tabs and address bar.
+// Scripts that correct the screen position often ignore the height of the tab strip and the address bar.
 function isFrameless({ screenX, screenY, clientX, clientY }: MouseEvent): boolean {
   const bars = window.outerHeight - window.innerHeight
   return bars >= 60 && screenX - clientX === window.screenX && screenY - clientY === window.screenY
 }
 
-// Returns the number of coalesced moves. A pointer reports more often than the page renders, while a program waits for
-// each event. 0 if the browser does not report it, as on plain HTTP pages.
-function movesOf(event: PointerEvent): number {
+// Returns the number of coalesced moves; 0 if the browser does not report it, as on plain HTTP pages. A real pointer
+// reports several times per frame, while a program waits for each event.
+function coalescedCount(event: PointerEvent): number {
   return typeof event.getCoalescedEvents === 'function' ? event.getCoalescedEvents().length : 0
 }

@@ -4,14 +4,14 @@ interface Point {
   at: number
 }
 
-// A pause this long, in milliseconds, ends a movement.
+// A pause of this length ends a movement.
 const pauseMs = 120
-// Shorter or coarser movements say nothing about straightness.
+// Shorter movements say nothing about straightness.
 const minimum = { distance: 30, points: 4 }
 
 /**
- * Cuts a stream of positions into movements and measures each as it goes; no position is stored. `onPath` gets
- * the path's length over the distance of a finished movement, which is 1 for a straight line.
+ * Splits a stream of positions into movements and measures them without storing positions. `onPath` is called with the
+ * path length of a finished movement divided by its distance, which is 1 for a straight line.
  */
 export function createMovement({
   onSpeed,

@@ -1,7 +1,7 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import type { Listen } from './channel.ts'
 
-// No person releases a button within these milliseconds.
+// No person releases a button this soon.
 const instantMs = 8
 
 interface PressOptions {
@@ -10,22 +10,19 @@ interface PressOptions {
   onButton(event: PointerEvent): void
 }
 
-/**
- * Counts mouse button presses. Returns a predicate: true if the last press came from assistive technology, such as a
- * screen reader.
- */
+/** Counts mouse button presses. Returns a predicate: true if the last press came from a screen reader or the like. */
 export function trackPresses(listen: Listen, { counts, onButton }: PressOptions): () => boolean {
   let press: PointerEvent | undefined
-  let assistive = false
+  let isAssistive = false
 
   listen(['pointerdown'], (event) => {
     press = event.isTrusted && event.pointerType === 'mouse' ? event : undefined
-    assistive = false
+    isAssistive = false
   })
   listen(['mousedown'], (event) => {
-    // Assistive technology also has no pressure, but its `detail` is 0.
-    assistive = event.isTrusted && event.detail === 0
-    if (assistive) press = undefined
+    // Presses by assistive technology also have no pressure, but their `detail` is 0.
+    isAssistive = event.isTrusted && event.detail === 0
+    if (isAssistive) press = undefined
     if (!press) return
     onButton(press)
     counts().presses++
@@ -37,10 +34,10 @@ export function trackPresses(listen: Listen, { counts, onButton }: PressOptions)
     if (event.timeStamp - press.timeStamp < instantMs) counts().instant_presses++
     press = undefined
   })
-  return () => assistive
+  return () => isAssistive
 }
 
-/** Returns true for a pressed mouse button without pressure; the standard requires 0.5. */
+/** Returns true for a pressed mouse button without pressure. Browsers report 0.5, as the standard requires. */
 export function hasNoPressure({ buttons, pressure, pointerType }: PointerEvent): boolean {
   return pointerType === 'mouse' && buttons > 0 && pressure === 0
 }

@@ -1,9 +1,9 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 
-// Milliseconds after which input no longer explains the start of scrolling.
+// Scrolling must begin within this time after input that can cause it.
 const causeMs = 1000
-// A pause this long, in milliseconds, ends a scroll.
+// A pause of this length ends a scroll.
 const pauseMs = 500
 const causes = [
   'wheel',
@@ -49,16 +49,16 @@ export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
   }
 }
 
-// Returns a predicate: true if a wheel notch (120 in `wheelDeltaY`) scrolls another distance than the previous one.
+// Returns a predicate: true if a wheel notch (120 in `wheelDeltaY`) scrolls a different distance than the last one.
 function createNotchCheck(): (event: WheelEvent) => boolean {
-  let distance: number | undefined
+  let distancePerUnit: number | undefined
   return (event) => {
     const turned =
       'wheelDeltaY' in event && typeof event.wheelDeltaY === 'number' ? event.wheelDeltaY : 0
-    // Control zooms the page, which changes the distance.
+    // With Control, the wheel zooms, and distances differ.
     if (!event.isTrusted || event.ctrlKey || turned === 0 || turned % 120 !== 0) return false
-    const before = distance
-    distance = Math.abs(event.deltaY / turned)
-    return before !== undefined && Math.abs(distance - before) > 0.05 * before
+    const previous = distancePerUnit
+    distancePerUnit = Math.abs(event.deltaY / turned)
+    return previous !== undefined && Math.abs(distancePerUnit - previous) > 0.05 * previous
   }
 }

@@ -1,14 +1,14 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
-import { createChannel, createSpread, type Listen, type Tracker } from './channel.ts'
+import { createChannel, createStats, type Listen, type Tracker } from './channel.ts'
 
-// No finger leaves the screen within these milliseconds.
+// No finger leaves the screen this soon.
 const instantMs = 8
 
-/** Tracks touches, the variation of the contact size, and traces of injected touches. */
+/** Tracks touches, the variation of their contact size, and traces of injection. */
 export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
   const channel = createChannel(() => ({ touches: 0, instant: 0, plain: 0, displaced: 0 }))
   const startTimes = new Map<number, number>()
-  let radii = createSpread()
+  let radii = createStats()
 
   listen(['touchstart', 'touchmove', 'touchend'], (event) => {
     channel.record(event)
@@ -35,7 +35,7 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
   return {
     drain() {
       const summary = { ...channel.drain(), radius_std: radii.deviation() }
-      radii = createSpread()
+      radii = createStats()
       return summary
     },
   }
@@ -43,13 +43,13 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
 
 const scale = () => window.visualViewport?.scale ?? 1
 
-// Returns true if radius and force have their defaults, which injected touches often keep.
+// Returns true if radius and force have their default values, as in many injected touches.
 function hasDefaultContact({ radiusX, radiusY, force }: Touch): boolean {
   const isUnit = (radius: number) => Math.abs(radius * scale() - 1) < 0.05
   return isUnit(radiusX) && isUnit(radiusY) && force === 1
 }
 
-// Returns true if screen and page position disagree in a window as wide as the screen.
+// Returns true if screen and page position disagree although the window is as wide as the screen.
 function isDisplaced({ screenX, clientX }: Touch): boolean {
   const left = window.visualViewport?.offsetLeft ?? 0
   const offset = screenX - (clientX - left) * scale()

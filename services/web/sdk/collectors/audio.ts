@@ -1,14 +1,14 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashJson, hashOrNull } from '../hashes.ts'
-import { readOrNull, withinBudget } from '../support.ts'
+import { tryOrNull, withTimeoutOrNull } from '../support.ts'
 
-/** Collects an audio rendering hash (nothing is played), waiting at most `ms`, and the speech voices. */
+/** Collects the speech voices and the hash of a rendered sound, which is not played. Rendering may take `ms`. */
 export async function collectAudio(ms: number): Promise<Snapshot['audio']> {
   const [rendered, voices] = await Promise.all([
-    withinBudget(ms, render),
-    withinBudget(350, loadVoices),
+    withTimeoutOrNull(ms, render),
+    withTimeoutOrNull(350, loadVoices),
   ])
-  const list = voices ?? readOrNull(() => speechSynthesis.getVoices())
+  const list = voices ?? tryOrNull(() => speechSynthesis.getVoices())
   return {
     hash:
       rendered && (await hashOrNull(() => Array.from(rendered.getChannelData(0).subarray(4500)))),
@@ -17,7 +17,7 @@ export async function collectAudio(ms: number): Promise<Snapshot['audio']> {
     voice_count: list?.length ?? null,
     local_voice_count: list?.filter((voice) => voice.localService).length ?? null,
     default_voice_lang: list?.find((voice) => voice.default)?.lang ?? null,
-    noise_detected: rendered && readOrNull(() => hasNoise(rendered)),
+    noise_detected: rendered && tryOrNull(() => hasNoise(rendered)),
   }
 }
 
@@ -36,7 +36,7 @@ function render(): Promise<AudioBuffer> {
   return context.startRendering()
 }
 
-// Detects added noise: two ways to read the same samples must agree.
+// Detects noise added by the browser or an extension: two ways to read the same samples must agree.
 function hasNoise(buffer: AudioBuffer): boolean {
   const copied = new Float32Array(buffer.length)
   buffer.copyFromChannel(copied, 0)
@@ -44,14 +44,14 @@ function hasNoise(buffer: AudioBuffer): boolean {
   return copied.some((value, i) => value !== direct[i])
 }
 
-// Resolves once the voices are loaded; never if there are none, so the caller needs a timeout. An empty list may
-// precede the system's voices, except in Chromium on desktop Linux, which has none.
+// Never resolves if there are no voices, so the caller needs a timeout. The first `voiceschanged` may come with an
+// empty list; in Chromium on desktop Linux, this list is final.
 function loadVoices(): Promise<SpeechSynthesisVoice[]> {
-  const isFirstLast = /X11; Linux.*Chrome/.test(navigator.userAgent)
+  const isEmptyListFinal = /X11; Linux.*Chrome/.test(navigator.userAgent)
   return new Promise((resolve) => {
     const check = (event?: Event) => {
       const voices = speechSynthesis.getVoices()
-      if (voices.length > 0 || (event && isFirstLast)) resolve(voices)
+      if (voices.length > 0 || (event && isEmptyListFinal)) resolve(voices)
       return voices.length > 0
     }
     if (!check()) speechSynthesis.addEventListener('voiceschanged', check, { once: true })

@@ -1,9 +1,9 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, readNavigator } from '../realm.ts'
-import { booleanOf, member, readOrNull, textOf } from '../support.ts'
-import { consoleReaders } from './console.ts'
+import { booleanOrNull, member, textOrNull, tryOrNull } from '../support.ts'
+import { detectConsoleReaders } from './console.ts'
 
-// Globals that drivers leave in a page. Exact names, because looser patterns also match wallets and page code.
+// Global names that drivers leave in a page. Exact, because looser patterns also match wallets and page code.
 const driverGlobals =
   `__webdriver_evaluate __webdriver_script_function __webdriver_script_func __webdriver_script_fn
   __webdriver_unwrapped __driver_evaluate __driver_unwrapped __fxdriver_evaluate __fxdriver_unwrapped
@@ -16,25 +16,25 @@ const driverGlobals =
 const chromedriverMarker =
   /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 
-/** Collects traces of automation. `console_readers` covers page and frame; the caller adds the worker's. */
+/** Collects traces of automation. `console_readers` has those of page and frame; the caller adds the worker's. */
 export async function collectAutomation(): Promise<
   Omit<Snapshot['automation'], 'webdriver_iframe' | 'webdriver_worker' | 'cdp_runtime'>
 > {
   return {
-    webdriver: readOrNull(webdriver),
-    webdriver_own_property: readOrNull(() => descriptorOf(navigator, 'webdriver') !== undefined),
-    globals: readOrNull(findGlobals) ?? [],
-    document_attributes: readOrNull(findAttributes) ?? [],
-    console_readers: await consoleReaders().catch(() => []),
-    sequentum: readOrNull(() => /sequentum/i.test(String(member(window, 'external')))),
-    electron: readOrNull(isElectron),
+    webdriver: tryOrNull(readWebdriver),
+    webdriver_own_property: tryOrNull(() => descriptorOf(navigator, 'webdriver') !== undefined),
+    globals: tryOrNull(findGlobals) ?? [],
+    document_attributes: tryOrNull(findAttributes) ?? [],
+    console_readers: await detectConsoleReaders().catch(() => []),
+    sequentum: tryOrNull(() => /sequentum/i.test(String(member(window, 'external')))),
+    electron: tryOrNull(isElectron),
   }
 }
 
-// Returns true if either the native getter or the page's `navigator` reports it.
-function webdriver(): boolean | null {
-  const inPage = booleanOf(navigator.webdriver)
-  return inPage || (booleanOf(readNavigator('webdriver')) ?? inPage)
+// Returns true if the flag is set on the page's `navigator`, or according to the clean realm's getter.
+function readWebdriver(): boolean | null {
+  const inPage = booleanOrNull(navigator.webdriver)
+  return inPage || (booleanOrNull(readNavigator('webdriver')) ?? inPage)
 }
 
 function findGlobals(): string[] {
@@ -52,7 +52,7 @@ function isElectron(): boolean {
   const process = member(window, 'process')
   const electron = member(member(process, 'versions'), 'electron')
   return (
-    textOf(electron) !== null ||
+    textOrNull(electron) !== null ||
     member(process, 'type') === 'renderer' ||
     /Electron\//.test(navigator.userAgent)
   )

@@ -7,18 +7,18 @@ import type { Bytes } from '../../../../infra/wire/collect/protocol.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { StartOptions } from '../api.ts'
 import { hashBytes, hashJson } from '../hashes.ts'
-import { readOrNull, yieldToPage } from '../support.ts'
+import { tryOrNull, yieldToPage } from '../support.ts'
 import { signAnswers } from '../web-crypto.ts'
 import { answerQuestions } from './questions.ts'
 
 type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
 
 export async function collectCanvas(): Promise<Snapshot['canvas']> {
-  const geometry = pixels(createDrawing(122, 110), drawGeometry)
+  const geometry = pixelsOf(create2dContext(122, 110), drawGeometry)
   await yieldToPage()
-  const offscreen = readOrNull(() => offscreenConsistent(geometry))
+  const offscreen = tryOrNull(() => isOffscreenConsistent(geometry))
   await yieldToPage()
-  const text = pixels(createDrawing(240, 60), drawText)
+  const text = pixelsOf(create2dContext(240, 60), drawText)
   await yieldToPage()
   const [geometryHash, textHash] = await Promise.all([
     geometry && hashBytes(geometry),
@@ -28,15 +28,15 @@ export async function collectCanvas(): Promise<Snapshot['canvas']> {
     hash: geometryHash && textHash && (await hashJson([geometryHash, textHash])),
     geometry_hash: geometryHash,
     text_hash: textHash,
-    winding: readOrNull(supportsWinding),
-    noise_detected: readOrNull(hasNoise),
+    winding: tryOrNull(supportsWinding),
+    noise_detected: tryOrNull(hasNoise),
     offscreen_consistent: offscreen,
   }
 }
 
 /** Creates a 2D context in memory, so that its pixels do not depend on the graphics driver. */
-export function createDrawing(width: number, height: number): CanvasRenderingContext2D | null {
-  return readOrNull(() => {
+export function create2dContext(width: number, height: number): CanvasRenderingContext2D | null {
+  return tryOrNull(() => {
     const canvas = document.createElement('canvas')
     canvas.width = width
     canvas.height = height
@@ -44,8 +44,9 @@ export function createDrawing(width: number, height: number): CanvasRenderingCon
   })
 }
 
-export function pixels(context: Drawing | null, draw: (context: Drawing) => void): Bytes | null {
-  return readOrNull(() => {
+/** Draws, and returns the RGBA bytes of the canvas; null if canvas is blocked. */
+export function pixelsOf(context: Drawing | null, draw: (context: Drawing) => void): Bytes | null {
+  return tryOrNull(() => {
     if (!context) return null
     draw(context)
     const { width, height } = context.canvas
@@ -86,33 +87,33 @@ function drawText(context: Drawing): void {
 }
 
 function supportsWinding(): boolean {
-  const context = createDrawing(1, 1)
+  const context = create2dContext(1, 1)
   if (!context) throw new Error('no 2d context')
   context.rect(0, 0, 10, 10)
   context.rect(2, 2, 6, 6)
   return !context.isPointInPath(5, 5, 'evenodd')
 }
 
-// Detects added noise: a solid square must read back as drawn, and an untouched canvas as transparent.
+// Detects added noise: a solid square must read back as drawn, and an empty canvas as transparent.
 function hasNoise(): boolean {
-  const filled = pixels(createDrawing(16, 16), (context) => {
+  const filled = pixelsOf(create2dContext(16, 16), (context) => {
     context.fillStyle = 'rgb(13, 107, 201)'
     context.fillRect(0, 0, 16, 16)
   })
-  const empty = pixels(createDrawing(16, 16), () => {})
+  const empty = pixelsOf(create2dContext(16, 16), () => {})
   if (!filled || !empty) throw new Error('no 2d context')
   const expected = [13, 107, 201, 255]
   return filled.some((value, i) => value !== expected[i % 4]) || empty.some((value) => value !== 0)
 }
 
-function offscreenConsistent(geometry: Bytes | null): boolean | null {
+function isOffscreenConsistent(geometry: Bytes | null): boolean | null {
   if (!geometry || typeof OffscreenCanvas !== 'function') return null
   const context = new OffscreenCanvas(122, 110).getContext('2d', { willReadFrequently: true })
-  const offscreen = pixels(context, drawGeometry)
+  const offscreen = pixelsOf(context, drawGeometry)
   return offscreen && geometry.every((value, i) => value === offscreen[i])
 }
 
-/** Answers the challenges of the open response. A MAC binds the answers to this document. */
+/** Answers the challenges in the response to `open`. A MAC binds the answers to this document. */
 export async function answerChallenges(
   opened: OpenedSession,
   mode: NonNullable<StartOptions['mode']>,
@@ -129,7 +130,7 @@ export async function answerChallenges(
 }
 
 async function drawChallenge({ ops, width, height }: CanvasChallenge): Promise<string | null> {
-  const drawn = pixels(createDrawing(width, height), (context) => {
+  const drawn = pixelsOf(create2dContext(width, height), (context) => {
     for (const op of ops) draw(context, op)
   })
   return drawn && hashBytes(drawn)

@@ -1,16 +1,16 @@
 import { define, descriptorOf, realmConsole, realmWindow } from '../realm.ts'
-import { readOrNull, yieldToPage } from '../support.ts'
+import { tryOrNull, yieldToPage } from '../support.ts'
 import { isV8 } from './environment.ts'
 import { isForeign, restore } from './natives.ts'
 
 /**
  * Detects readers of logged values: developer tools, or a driver that has enabled CDP's Runtime domain. V8 then formats
- * the stack of a logged error through `prepareStackTrace` (`stack`), and reads its name once more than its message
- * (`getter`). Other engines always do the latter.
+ * the stack of a logged error with `prepareStackTrace` (reported as `stack`), and reads its name once more than its
+ * message (`getter`, for V8 only, because other engines always do this).
  */
-export async function consoleReaders(): Promise<string[]> {
+export async function detectConsoleReaders(): Promise<string[]> {
   const frame = realmWindow ? await readersOf('frame', realmConsole, realmWindow.Error) : []
-  // A console wrapped by the page, as error trackers do, reads values itself; use only the frame's then.
+  // Error trackers wrap the page's console and read the values themselves, so only the frame's console counts then.
   const isWrapped = isForeign({ code: console.debug, name: 'debug' })
   return isWrapped && realmWindow ? frame : [...(await readersOf('page', console, Error)), ...frame]
 }
@@ -20,9 +20,9 @@ async function readersOf(
   { debug }: Console,
   errors: ErrorConstructor,
 ): Promise<string[]> {
-  const stack = readOrNull(() => formatsStack(debug, errors)) ?? false
+  const stack = tryOrNull(() => formatsStack(debug, errors)) ?? false
   await yieldToPage()
-  const getter = readOrNull(() => isV8() && readsName(debug, errors)) ?? false
+  const getter = tryOrNull(() => isV8() && readsName(debug, errors)) ?? false
   await yieldToPage()
   return [...(stack ? [`${where}.stack`] : []), ...(getter ? [`${where}.getter`] : [])]
 }
@@ -40,7 +40,7 @@ function formatsStack(debug: Console['debug'], errors: ErrorConstructor): boolea
   try {
     debug(new errors(''))
   } finally {
-    // Restores the page's own hook, if any.
+    // The page may have a hook of its own.
     restore(errors, hook, before)
   }
   return formatted

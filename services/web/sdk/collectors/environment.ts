@@ -1,18 +1,18 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { type AskBrowser, member, readOrNull } from '../support.ts'
+import { type AskBrowser, member, tryOrNull } from '../support.ts'
 
 export async function collectEnvironment(ask: AskBrowser): Promise<Snapshot['environment']> {
   return {
     ...windowSizes(),
     ...screenSizes(),
-    timezone: readOrNull(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
-    timezone_offset_min: readOrNull(() => new Date().getTimezoneOffset()),
-    secure_context: readOrNull(() => isSecureContext),
-    has_focus: readOrNull(() => document.hasFocus()),
-    pointer_coarse: readOrNull(() => matchMedia('(pointer: coarse)').matches),
-    pointing_device: readOrNull(() => !matchMedia('(any-pointer: none)').matches),
-    has_chrome_object: readOrNull(() => 'chrome' in window),
-    notification_permission: readOrNull(() => Notification.permission),
+    timezone: tryOrNull(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
+    timezone_offset_min: tryOrNull(() => new Date().getTimezoneOffset()),
+    secure_context: tryOrNull(() => isSecureContext),
+    has_focus: tryOrNull(() => document.hasFocus()),
+    pointer_coarse: tryOrNull(() => matchMedia('(pointer: coarse)').matches),
+    pointing_device: tryOrNull(() => !matchMedia('(any-pointer: none)').matches),
+    has_chrome_object: tryOrNull(() => 'chrome' in window),
+    notification_permission: tryOrNull(() => Notification.permission),
     permissions_query_state: await ask(notificationState),
   }
 }
@@ -23,29 +23,29 @@ async function notificationState(): Promise<string> {
 
 function windowSizes() {
   return {
-    outer_width: readOrNull(() => outerWidth),
-    outer_height: readOrNull(() => outerHeight),
-    inner_width: readOrNull(() => innerWidth),
-    inner_height: readOrNull(() => innerHeight),
+    outer_width: tryOrNull(() => outerWidth),
+    outer_height: tryOrNull(() => outerHeight),
+    inner_width: tryOrNull(() => innerWidth),
+    inner_height: tryOrNull(() => innerHeight),
   }
 }
 
 function screenSizes() {
   return {
-    screen_width: readOrNull(() => screen.width),
-    screen_height: readOrNull(() => screen.height),
-    avail_width: readOrNull(() => screen.availWidth),
-    avail_height: readOrNull(() => screen.availHeight),
-    color_depth: readOrNull(() => screen.colorDepth),
-    pixel_ratio: readOrNull(() => devicePixelRatio),
-    orientation_type: readOrNull(() => screen.orientation.type),
+    screen_width: tryOrNull(() => screen.width),
+    screen_height: tryOrNull(() => screen.height),
+    avail_width: tryOrNull(() => screen.availWidth),
+    avail_height: tryOrNull(() => screen.availHeight),
+    color_depth: tryOrNull(() => screen.colorDepth),
+    pixel_ratio: tryOrNull(() => devicePixelRatio),
+    orientation_type: tryOrNull(() => screen.orientation.type),
   }
 }
 
 export function collectEngine(): Snapshot['engine'] {
   const message = nullPropertyMessage()
   return {
-    eval_length: readOrNull(() => String(member(globalThis, 'eval')).length),
+    eval_length: tryOrNull(() => String(member(globalThis, 'eval')).length),
     null_property_message: message,
     name: message && engineName(message),
   }
@@ -57,7 +57,7 @@ export function isV8(): boolean {
 
 let readMessage: string | null = null
 
-// Cached, because engines re-parse the function to create the message.
+// Cached, because engines parse the function again to create the message.
 function nullPropertyMessage(): string | null {
   readMessage ??= provokeMessage()
   return readMessage

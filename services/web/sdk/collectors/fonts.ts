@@ -2,12 +2,12 @@ import type { Bytes } from '../../../../infra/wire/collect/protocol.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashBytes, hashJson, hashOrNull } from '../hashes.ts'
 import { yieldToPage } from '../support.ts'
-import { createDrawing, pixels } from './canvas.ts'
+import { create2dContext, pixelsOf } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
-// Number of fonts tested at once, because most fonts are missing on most machines.
+// Tests several fonts at once, because most fonts are missing on most machines.
 const groupSize = 8
-const sample = 'mmMwWLliI0O&1'
+const sampleText = 'mmMwWLliI0O&1'
 export const candidateFonts =
   `American Typewriter, Apple SD Gothic Neo, Arial, Arial Unicode MS, Avenir Next, Bahnschrift, Calibri,
   Cambria Math, Cantarell, Chakra Petch, Comic Sans MS, Consolas, Courier New, DejaVu Sans, Droid Sans Mono,
@@ -20,7 +20,7 @@ export const candidateFonts =
   )
 
 export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
-  const context = createDrawing(60, 40)
+  const context = create2dContext(60, 40)
   if (!context) return null
   const detected = await detect(context).catch(() => null)
   await yieldToPage()
@@ -45,12 +45,12 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
 
 function textWidth(context: CanvasRenderingContext2D, font: string): number {
   context.font = `48px ${font}`
-  return context.measureText(sample).width
+  return context.measureText(sampleText).width
 }
 
 async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
   const fallbacks = generic.map((fallback) => ({ fallback, width: textWidth(context, fallback) }))
-  // Two fallbacks of different widths suffice, because a font cannot be as wide as both.
+  // Two fallbacks of different widths are enough: a font cannot have the width of both.
   const pair = fallbacks
     .filter(({ width }, i) => i === 0 || width !== fallbacks[0]?.width)
     .slice(0, 2)
@@ -74,7 +74,7 @@ async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
 
 function metrics(context: CanvasRenderingContext2D, font: string): number[] {
   context.font = `48px ${font}`
-  const box = context.measureText(sample)
+  const box = context.measureText(sampleText)
   return [
     box.width,
     box.fontBoundingBoxAscent,
@@ -101,7 +101,7 @@ function preferences(): string[] {
 }
 
 function emojiPixels(): Bytes | null {
-  return pixels(createDrawing(60, 40), (context) => {
+  return pixelsOf(create2dContext(60, 40), (context) => {
     context.font = '24px sans-serif'
     context.fillText(String.fromCodePoint(0x1f9d1, 0x200d, 0x1f680, 0x1f60a), 2, 30)
   })

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashOrNull } from '../hashes.ts'
 import { jsonOf } from '../realm.ts'
-import { booleanOf, member, nextSlice, readOrNull, textOf, yieldToPage } from '../support.ts'
+import { booleanOrNull, member, nextSlice, textOrNull, tryOrNull, yieldToPage } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
@@ -29,9 +29,9 @@ export async function collectWebGl(): Promise<{ webgl: WebGl; mismatch: boolean 
     await yieldToPage()
     const webgl = await describe(context)
     await nextSlice()
-    return { webgl, mismatch: await contradicts(context).catch(() => null) }
+    return { webgl, mismatch: await differsFromWebGl2(context).catch(() => null) }
   } finally {
-    release(context)
+    releaseContext(context)
   }
 }
 
@@ -43,16 +43,16 @@ export function createContext(
   kind: 'webgl' | 'webgl2',
   owner: Document = document,
 ): Context | null {
-  return readOrNull(() => {
+  return tryOrNull(() => {
     const canvas = owner.createElement('canvas')
     canvas.width = canvas.height = 16
     return kind === 'webgl' ? canvas.getContext('webgl') : canvas.getContext('webgl2')
   })
 }
 
-/** Releases the context. Browsers allow about 16 per page, so a leaked one could evict one of the page's. */
-export function release(context: Context | null): void {
-  readOrNull(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
+/** Releases the context. Browsers allow about 16 per page, so a leak could evict the page's own contexts. */
+export function releaseContext(context: Context | null): void {
+  tryOrNull(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
 }
 
 async function describe(context: Context): Promise<WebGl> {
@@ -68,9 +68,9 @@ async function describe(context: Context): Promise<WebGl> {
   return {
     vendor: unmasked(context, 'UNMASKED_VENDOR_WEBGL', context.VENDOR),
     renderer: rendererName(context),
-    version: readOrNull(() => textOf(context.getParameter(context.VERSION))),
-    shading_language_version: readOrNull(() =>
-      textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION)),
+    version: tryOrNull(() => textOrNull(context.getParameter(context.VERSION))),
+    shading_language_version: tryOrNull(() =>
+      textOrNull(context.getParameter(context.SHADING_LANGUAGE_VERSION)),
     ),
     parameters_hash: parametersHash,
     extensions_hash: extensionsHash,
@@ -84,9 +84,9 @@ function unmasked(
   name: 'UNMASKED_VENDOR_WEBGL' | 'UNMASKED_RENDERER_WEBGL',
   plain: number,
 ) {
-  return readOrNull(() => {
+  return tryOrNull(() => {
     const extension = context.getExtension('WEBGL_debug_renderer_info')
-    return textOf(context.getParameter(extension ? extension[name] : plain))
+    return textOrNull(context.getParameter(extension ? extension[name] : plain))
   })
 }
 
@@ -96,14 +96,14 @@ function parameters(context: Context, names: object): [string, unknown][] {
     .filter(([, value]) => value !== null)
 }
 
-// Extensions without limits, which are skipped, because enabling one is a round trip to the GPU process.
-const limitless =
+// Extensions without parameters. They are skipped, because enabling an extension is a round trip to the GPU process.
+const withoutParameters =
   /^(OES|ANGLE|KHR)_|^EXT_(?!texture_filter)|^WEBGL_(color|compressed|debug_shaders|depth|multi|polygon)/
 
 async function extensionParameters(context: Context): Promise<[string, unknown][]> {
   const found: [string, unknown][] = []
   for (const name of context.getSupportedExtensions() ?? []) {
-    if (limitless.test(name)) continue
+    if (withoutParameters.test(name)) continue
     await yieldToPage()
     const extension: unknown = context.getExtension(name)
     if (name !== 'WEBGL_lose_context' && typeof extension === 'object' && extension)
@@ -112,7 +112,7 @@ async function extensionParameters(context: Context): Promise<[string, unknown][
   return found
 }
 
-// Returns constants of limits and capabilities, which describe the device rather than the context's state.
+// Returns the constants for limits and capabilities, which describe the device and not the context's state.
 function constants(names: object): [string, number][] {
   const found: [string, number][] = []
   for (const name in names) {
@@ -141,17 +141,17 @@ function shaderPrecisions(context: Context): (number | undefined)[][] {
   )
 }
 
-async function contradicts(context: Context): Promise<boolean | null> {
+async function differsFromWebGl2(context: Context): Promise<boolean | null> {
   const webgl2 = createContext('webgl2')
   if (!webgl2) return null
   await yieldToPage()
-  const limits = (of: Context) =>
-    jsonOf(comparedLimits.map((name) => plainValue(of.getParameter(of[name]))))
-  const differ =
+  const limits = (gl: Context) =>
+    jsonOf(comparedLimits.map((name) => plainValue(gl.getParameter(gl[name]))))
+  const isDifferent =
     limits(context) !== limits(webgl2) || rendererName(context) !== rendererName(webgl2)
   await yieldToPage()
-  release(webgl2)
-  return differ
+  releaseContext(webgl2)
+  return isDifferent
 }
 
 export async function collectWebGpu(): Promise<Snapshot['webgpu']> {
@@ -159,11 +159,11 @@ export async function collectWebGpu(): Promise<Snapshot['webgpu']> {
   const info = member(adapter, 'info')
   return {
     available: Boolean(adapter),
-    adapter_vendor: textOf(member(info, 'vendor')),
-    adapter_architecture: textOf(member(info, 'architecture')),
+    adapter_vendor: textOrNull(member(info, 'vendor')),
+    adapter_architecture: textOrNull(member(info, 'architecture')),
     fallback_adapter:
-      booleanOf(member(info, 'isFallbackAdapter')) ??
-      booleanOf(member(adapter, 'isFallbackAdapter')),
+      booleanOrNull(member(info, 'isFallbackAdapter')) ??
+      booleanOrNull(member(adapter, 'isFallbackAdapter')),
     features_hash: adapter ? await hashOrNull(() => featuresOf(member(adapter, 'features'))) : null,
     limits_hash: adapter ? await hashOrNull(() => limitsOf(member(adapter, 'limits'))) : null,
   }

@@ -8,7 +8,7 @@ import {
   ownNames,
   remove,
 } from '../realm.ts'
-import { hasTime, readOrNull, yieldToPage } from '../support.ts'
+import { hasTimeLeft, tryOrNull, yieldToPage } from '../support.ts'
 
 export type Code = (...args: unknown[]) => unknown
 
@@ -16,16 +16,14 @@ export interface Suspect {
   code: unknown
   /** The name in the source text of the native function. */
   name: string
-  /**
-   * Calls the function in a way that makes the native one throw without side effects. Absent if there is no such call.
-   */
+  /** Calls the function such that the native one throws without side effects. Absent if there is no such call. */
   misuse?: (code: Code) => unknown
 }
 
 /**
- * Returns true if a function is not native, by independent checks: source text, own properties, being a constructor,
- * and the stack of the error that a misuse throws. A wrapper, a proxy and a bound function each fail at least one, even
- * if `Function.prototype.toString` is patched.
+ * Returns true if a function is not native, judged by its source text, own properties, use as a constructor, and the
+ * stack of the error that a misuse throws. Wrappers, proxies and bound functions fail at least one check, even if
+ * `Function.prototype.toString` is patched.
  */
 export function isForeign({ code, name, misuse }: Suspect): boolean {
   if (typeof code !== 'function') return true
@@ -42,7 +40,7 @@ export function isForeign({ code, name, misuse }: Suspect): boolean {
 const [before = '', after = ''] = apply(nativeSourceOf, isArray, []).split('isArray')
 
 function hasNativeSource(code: Code, name: string): boolean {
-  const source = readOrNull(() => apply(nativeSourceOf, code, []))
+  const source = tryOrNull(() => apply(nativeSourceOf, code, []))
   return source === `${before}${name}${after}` || source === `${before}get ${name}${after}`
 }
 
@@ -62,9 +60,9 @@ function isConstructor(code: Code): boolean {
   }
 }
 
-// Returns true if the misuse does not throw, or another script is in the stack above the call.
+// Returns true if the misuse does not throw, or if a script other than the SDK's threw the error.
 function misbehaves(code: Code, misuse: (code: Code) => unknown): boolean {
-  // Arrays prevent tail calls, which an engine may drop from the stack.
+  // The array prevents a tail call, whose frame an engine may drop from the stack.
   const script = scriptOf(() => [misuse(code)])
   sdkScript ??= scriptOf(() => [thrower()])
   return script === null || script !== sdkScript
@@ -82,25 +80,25 @@ function scriptOf(call: () => unknown): string | null {
     call()
     return null
   } catch (error) {
-    const stack = readOrNull(() => (error as Error).stack)
+    const stack = tryOrNull(() => (error as Error).stack)
     return /([^\s(@]*):\d+:\d+/.exec(`${stack}`)?.[1] ?? ''
   }
 }
 
-/** Examines the items in time slices, with plain error stacks in the page and in another realm. */
-export async function inSlices<T>(
+/** Examines the items in time slices, with the default error stacks in the page and in the realm of `errors`. */
+export async function examineInSlices<T>(
   items: readonly T[],
   errors: ErrorConstructor,
   examine: (item: T) => void,
 ): Promise<void> {
   for (let at = 0; at < items.length; ) {
     await yieldToPage()
-    withPlainStacks(Error, () =>
-      withPlainStacks(errors, () => {
+    withDefaultStacks(Error, () =>
+      withDefaultStacks(errors, () => {
         do {
           const item = items[at++]
           if (item !== undefined) examine(item)
-        } while (at < items.length && hasTime())
+        } while (at < items.length && hasTimeLeft())
       }),
     )
   }
@@ -110,14 +108,14 @@ export async function inSlices<T>(
  * Runs `work` with the engine's default error stacks, whatever the page has configured. Stacks are short, because
  * engines re-parse each function in a stack to find the line.
  */
-function withPlainStacks<T>(owner: ErrorConstructor, work: () => T): T {
+function withDefaultStacks<T>(owner: ErrorConstructor, work: () => T): T {
   const before = ['stackTraceLimit', 'prepareStackTrace'].map(
     (name) => [name, descriptorOf(owner, name)] as const,
   )
-  readOrNull(() =>
+  tryOrNull(() =>
     define(owner, 'stackTraceLimit', { value: 4, configurable: true, writable: true }),
   )
-  readOrNull(() => remove(owner, 'prepareStackTrace'))
+  tryOrNull(() => remove(owner, 'prepareStackTrace'))
   try {
     return work()
   } finally {
@@ -126,5 +124,5 @@ function withPlainStacks<T>(owner: ErrorConstructor, work: () => T): T {
 }
 
 export function restore(owner: object, name: string, before: PropertyDescriptor | undefined): void {
-  readOrNull(() => (before ? define(owner, name, before) : remove(owner, name)))
+  tryOrNull(() => (before ? define(owner, name, before) : remove(owner, name)))
 }

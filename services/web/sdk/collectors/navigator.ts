@@ -1,11 +1,11 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import {
   type AskBrowser,
-  booleanOf,
+  booleanOrNull,
   member,
-  numberOf,
-  readOrNull,
-  textOf,
+  numberOrNull,
+  textOrNull,
+  tryOrNull,
   yieldToPage,
 } from '../support.ts'
 
@@ -23,37 +23,36 @@ export async function collectNavigator(ask: AskBrowser): Promise<Navigator_> {
 
 function identity() {
   return {
-    user_agent: readOrNull(() => navigator.userAgent),
-    app_version: readOrNull(() => textOf(member(navigator, 'appVersion'))),
-    platform: readOrNull(() => textOf(member(navigator, 'platform'))),
-    vendor: readOrNull(() => textOf(member(navigator, 'vendor'))),
-    product_sub: readOrNull(() => textOf(member(navigator, 'productSub'))),
-    language: readOrNull(() => navigator.language),
-    languages: readOrNull(() => [...navigator.languages]) ?? [],
-    cookie_enabled: readOrNull(() => navigator.cookieEnabled),
-    pdf_viewer_enabled: readOrNull(() => navigator.pdfViewerEnabled),
+    user_agent: tryOrNull(() => navigator.userAgent),
+    app_version: tryOrNull(() => textOrNull(member(navigator, 'appVersion'))),
+    platform: tryOrNull(() => textOrNull(member(navigator, 'platform'))),
+    vendor: tryOrNull(() => textOrNull(member(navigator, 'vendor'))),
+    product_sub: tryOrNull(() => textOrNull(member(navigator, 'productSub'))),
+    language: tryOrNull(() => navigator.language),
+    languages: tryOrNull(() => [...navigator.languages]) ?? [],
+    cookie_enabled: tryOrNull(() => navigator.cookieEnabled),
+    pdf_viewer_enabled: tryOrNull(() => navigator.pdfViewerEnabled),
   }
 }
 
 function hardware() {
   return {
-    hardware_concurrency: readOrNull(() => navigator.hardwareConcurrency),
-    device_memory: readOrNull(() => numberOf(member(navigator, 'deviceMemory'))),
-    max_touch_points: readOrNull(() => navigator.maxTouchPoints),
-    connection_rtt: readOrNull(() => numberOf(member(member(navigator, 'connection'), 'rtt'))),
+    hardware_concurrency: tryOrNull(() => navigator.hardwareConcurrency),
+    device_memory: tryOrNull(() => numberOrNull(member(navigator, 'deviceMemory'))),
+    max_touch_points: tryOrNull(() => navigator.maxTouchPoints),
+    connection_rtt: tryOrNull(() => numberOrNull(member(member(navigator, 'connection'), 'rtt'))),
   }
 }
 
 function plugins() {
   return {
-    plugins: readOrNull(() => Array.from(navigator.plugins, (plugin) => plugin.name)) ?? [],
-    mime_types_count: readOrNull(() => navigator.mimeTypes.length),
-    plugins_genuine: readOrNull(pluginsGenuine),
+    plugins: tryOrNull(() => Array.from(navigator.plugins, (plugin) => plugin.name)) ?? [],
+    mime_types_count: tryOrNull(() => navigator.mimeTypes.length),
+    plugins_genuine: tryOrNull(pluginsGenuine),
   }
 }
 
-// Returns false for a faked list, which fails at the prototypes, a MIME type's back reference, or the 32-bit index
-// wrap.
+// Returns false for a faked list: it has wrong prototypes or back references, or its index does not wrap at 32 bits.
 function pluginsGenuine(): boolean {
   const list = navigator.plugins
   const prototypes = list instanceof PluginArray && navigator.mimeTypes instanceof MimeTypeArray
@@ -64,15 +63,15 @@ function pluginsGenuine(): boolean {
 }
 
 async function clientHints(ask: AskBrowser) {
-  const data = readOrNull(() => member(navigator, 'userAgentData'))
+  const data = tryOrNull(() => member(navigator, 'userAgentData'))
   const detail = data ? await ask(() => highEntropyValues(data)) : null
   return {
     brands: brandsOf(member(data, 'brands')),
-    ua_data_mobile: booleanOf(member(data, 'mobile')),
-    ua_data_platform: textOf(member(data, 'platform')),
-    ua_data_platform_version: textOf(member(detail, 'platformVersion')),
-    ua_data_architecture: textOf(member(detail, 'architecture')),
-    ua_data_model: textOf(member(detail, 'model')),
+    ua_data_mobile: booleanOrNull(member(data, 'mobile')),
+    ua_data_platform: textOrNull(member(data, 'platform')),
+    ua_data_platform_version: textOrNull(member(detail, 'platformVersion')),
+    ua_data_architecture: textOrNull(member(detail, 'architecture')),
+    ua_data_model: textOrNull(member(detail, 'model')),
     ua_full_version: fullVersion(brandsOf(member(detail, 'fullVersionList'))),
   }
 }
@@ -85,12 +84,12 @@ async function highEntropyValues(data: unknown): Promise<unknown> {
 function brandsOf(list: unknown): Navigator_['brands'] {
   if (!Array.isArray(list)) return []
   return list.map((item) => ({
-    brand: textOf(member(item, 'brand')),
-    version: textOf(member(item, 'version')),
+    brand: textOrNull(member(item, 'brand')),
+    version: textOrNull(member(item, 'version')),
   }))
 }
 
-// Returns the version of the most specific brand: not the GREASE brand, and Chromium only if there is no other.
+// Returns the version of the browser's own brand, or of Chromium if there is none. Ignores the made-up GREASE brand.
 function fullVersion(brands: Navigator_['brands']): string | null {
   const real = brands.filter(
     ({ brand }) => !/not.?a.?brand/i.test(brand?.replace(/[^a-z]/gi, '') ?? ''),

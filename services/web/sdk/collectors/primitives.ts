@@ -1,15 +1,14 @@
 import { apply, descriptorOf, realmWindow } from '../realm.ts'
 import { member } from '../support.ts'
-import { type Code, inSlices, isForeign, type Suspect } from './natives.ts'
+import { type Code, examineInSlices, isForeign, type Suspect } from './natives.ts'
 
 type Global = Window & typeof globalThis
 
-const bare = (code: Code) => [apply(code, undefined, [])]
-const onObject = (code: Code) => [apply(code, {}, [])]
-const onRevoked = (code: Code) => [apply(code, undefined, [revoked()])]
+const callBare = (code: Code) => [apply(code, undefined, [])]
+const callOnObject = (code: Code) => [apply(code, {}, [])]
+const callWithRevoked = (code: Code) => [apply(code, undefined, [revoked()])]
 
-// Returns a revoked proxy, which throws on any access. A cycle would make JSON throw too, but Chromium takes 10 ms to
-// describe one.
+// Returns a revoked proxy, which throws on any access. For a cycle, Chromium takes 10 ms to create the error message.
 function revoked(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
@@ -36,50 +35,50 @@ const prototypeMembers = (owner: string, names: string, misuse?: Group['misuse']
   owner: [owner, 'prototype'],
 })
 
-// Primitives with which a page could change what is observed, computed or sent.
+// Built-ins that a page could replace to change what the SDK observes, computes or sends.
 const groups: Group[] = [
-  staticMembers('JSON', 'stringify', onRevoked),
-  staticMembers('JSON', 'parse', bare),
-  prototypeMembers('Function', 'toString', onObject),
-  prototypeMembers('Function', 'call apply bind', bare),
+  staticMembers('JSON', 'stringify', callWithRevoked),
+  staticMembers('JSON', 'parse', callBare),
+  prototypeMembers('Function', 'toString', callOnObject),
+  prototypeMembers('Function', 'call apply bind', callBare),
   staticMembers(
     'Object',
     'getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames',
-    bare,
+    callBare,
   ),
-  staticMembers('Object', 'defineProperty getPrototypeOf keys entries', bare),
+  staticMembers('Object', 'defineProperty getPrototypeOf keys entries', callBare),
   staticMembers(
     'Reflect',
     'apply get ownKeys getOwnPropertyDescriptor getPrototypeOf construct',
-    bare,
+    callBare,
   ),
-  prototypeMembers('Array', 'map filter push join', bare),
-  prototypeMembers('String', 'charCodeAt', bare),
-  prototypeMembers('TextEncoder', 'encode', onObject),
-  prototypeMembers('Crypto', 'getRandomValues', onObject),
+  prototypeMembers('Array', 'map filter push join', callBare),
+  prototypeMembers('String', 'charCodeAt', callBare),
+  prototypeMembers('TextEncoder', 'encode', callOnObject),
+  prototypeMembers('Crypto', 'getRandomValues', callOnObject),
   prototypeMembers('Response', 'json'),
   {
     ...prototypeMembers(
       'Navigator',
       'webdriver userAgent appVersion platform vendor language languages plugins mimeTypes hardwareConcurrency deviceMemory maxTouchPoints userAgentData',
-      onObject,
+      callOnObject,
     ),
     label: 'navigator.',
   },
   staticMembers('console', 'debug log error'),
   { ...staticMembers('window', 'fetch setTimeout'), label: '', owner: [] },
   prototypeMembers('EventTarget', 'addEventListener'),
-  prototypeMembers('XMLHttpRequest', 'open send', onObject),
+  prototypeMembers('XMLHttpRequest', 'open send', callOnObject),
 ]
 
-/** Number of primitives examined in the page; the frame has as many. */
-export const examinedPrimitives = groups.reduce((sum, { names }) => sum + names.length, 0)
+/** Number of primitives examined in the page, and again in the frame. */
+export const primitiveCount = groups.reduce((sum, { names }) => sum + names.length, 0)
 
 /**
  * Returns the names of primitives that are not native, in the page (`JSON.stringify`) and in a fresh frame
  * (`frame.JSON.stringify`). Only a driver's script or an extension can change those in the frame.
  */
-export async function foreignPrimitives(): Promise<string[]> {
+export async function findForeignPrimitives(): Promise<string[]> {
   const page = await foreignIn(window).catch(() => [])
   const frame = realmWindow ? await foreignIn(realmWindow).catch(() => []) : []
   return [...page, ...frame.map((name) => `frame.${name}`)]
@@ -87,7 +86,7 @@ export async function foreignPrimitives(): Promise<string[]> {
 
 async function foreignIn(global: Global): Promise<string[]> {
   const found: string[] = []
-  await inSlices(groups, global.Error, (group) => {
+  await examineInSlices(groups, global.Error, (group) => {
     found.push(...foreignOf(global, group))
   })
   return found
@@ -99,7 +98,7 @@ function foreignOf(global: Global, { label, owner, names, misuse }: Group): stri
   return names
     .filter((name) => {
       const descriptor = descriptorFor(target, name)
-      // Not every browser has every member, but one that only the frame has was removed from the page.
+      // Not every browser has every member. One that the frame has but the page lacks was removed from the page.
       if (!descriptor) return descriptorFor(twin, name) !== undefined || mustExist(name)
       const suspect: Suspect = { code: descriptor.get ?? descriptor.value, name }
       return isForeign(misuse ? { ...suspect, misuse } : suspect)
@@ -107,7 +106,7 @@ function foreignOf(global: Global, { label, owner, names, misuse }: Group): stri
     .map((name) => `${label}${name}`)
 }
 
-// Every engine with this CSS property has `webdriver`; Chromium before 89 had neither without automation.
+// Every engine with this CSS property has `webdriver`. Chromium before 89 lacks both, unless it is automated.
 function mustExist(name: string): boolean {
   return name === 'webdriver' && CSS.supports('border-end-end-radius', 'initial')
 }

@@ -1,9 +1,9 @@
 import type { EngineAnswer, EngineQuestion } from '../../../../infra/wire/collect/protocol.ts'
 import { sha256Of } from '../hashes.ts'
-import { apply, construct as constructed, isArray, isRealmAttached, realmWindow } from '../realm.ts'
+import { apply, construct as instantiate, isArray, isRealmAttached, realmWindow } from '../realm.ts'
 import { member, yieldToPage } from '../support.ts'
 
-// Maximum characters of an answer; for a longer one, the start of its SHA-256 is sent.
+// Longer answers are replaced by the beginning of their SHA-256.
 const maxAnswerLength = 100
 
 /** Answers each question in the clean realm, whose built-ins the page has not wrapped. */
@@ -14,20 +14,20 @@ export async function answerQuestions(
   const answers: EngineAnswer[] = []
   for (const question of questions) {
     await yieldToPage()
-    answers.push({ id: question.id, answer: await shorten(answer(question, realm)) })
+    answers.push({ id: question.id, answer: await shorten(answerText(question, realm)) })
   }
   return answers
 }
 
-function answer(question: EngineQuestion, realm: object): string {
+function answerText(question: EngineQuestion, realm: object): string {
   try {
-    return textOf(ask(question, realm))
+    return describeValue(evaluateQuestion(question, realm))
   } catch (error) {
     return `${member(error, 'name')}: ${member(error, 'message')}`
   }
 }
 
-function ask(
+function evaluateQuestion(
   { ask, path = '', on, args = [], then = '', with: moreArgs = [], text = '' }: EngineQuestion,
   realm: object,
 ) {
@@ -45,15 +45,15 @@ function ask(
     case 'css':
       return CSS.supports(text)
     case 'style':
-      return readBack(text)
+      return normalizedCss(text)
     case 'lines':
-      return linesOf(text)
+      return countLines(text)
     case 'computed':
-      return computedOf(text, path)
+      return computedStyle(text, path)
     case 'path':
-      return alongPath(text, args)
+      return measurePath(text, args)
     case 'inside':
-      return insideOf(text, args)
+      return pointsInFill(text, args)
     default:
       return null
   }
@@ -74,47 +74,47 @@ function call(code: unknown, on: unknown, args: unknown[]): unknown {
 }
 
 function construct(code: unknown, args: unknown[]): unknown {
-  return typeof code === 'function' ? constructed(code, args) : 'absent'
+  return typeof code === 'function' ? instantiate(code, args) : 'absent'
 }
 
-// Formats type and value of a primitive, each element of an array, and only the kind of anything else.
-function textOf(value: unknown): string {
-  if (isArray(value)) return `[${value.map(textOf).join()}]`
+// Formats the type and value of a primitive, the elements of an array, and of other objects only the kind.
+function describeValue(value: unknown): string {
+  if (isArray(value)) return `[${value.map(describeValue).join()}]`
   if (typeof value === 'object' && value !== null) return Object.prototype.toString.call(value)
   return typeof value === 'function'
     ? 'function'
     : `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`
 }
 
-function readBack(text: string): string {
+function normalizedCss(text: string): string {
   const element = document.createElement('i')
   element.style.cssText = text
   return element.style.cssText
 }
 
-// Shields measurements from the page's styles.
+// Protects measurements from the page's styles.
 const unstyled =
   'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
 
-// Counts the lines of a text at zero width, which depend on the engine's line breaking rules, not on fonts.
-function linesOf(text: string): number {
+// Counts the lines of a text at zero width. The number depends on the engine's line-breaking rules, not on fonts.
+function countLines(text: string): number {
   const box = document.createElement('div')
   box.style.cssText = `${unstyled};width:0;font-size:10px`
   box.lang = 'en'
   const line = document.createElement('span')
   line.textContent = text
   box.append(line)
-  return inPage(box, () => line.getClientRects().length)
+  return whileInPage(box, () => line.getClientRects().length)
 }
 
-function computedOf(text: string, property: string): string {
+function computedStyle(text: string, property: string): string {
   const element = document.createElement('i')
   element.style.cssText = text
-  return inPage(element, () => getComputedStyle(element).getPropertyValue(property))
+  return whileInPage(element, () => getComputedStyle(element).getPropertyValue(property))
 }
 
-// Rounded to one digit: versions and processors differ in the others.
-function alongPath(text: string, [share]: unknown[]): string {
+// Rounds to one digit, because the others depend on the browser version and the processor.
+function measurePath(text: string, [share]: unknown[]): string {
   return withPath(text, (path) => {
     const length = path.getTotalLength()
     const { x, y } = path.getPointAtLength(length * Number(share))
@@ -122,8 +122,8 @@ function alongPath(text: string, [share]: unknown[]): string {
   })
 }
 
-// Tests points with SVG, because the minimal mode uses no canvas.
-function insideOf(text: string, sizes: unknown[]): string {
+// Uses SVG, because the minimal mode uses no canvas.
+function pointsInFill(text: string, sizes: unknown[]): string {
   const [width = 0, height = 0, step = 1] = sizes.map(Number)
   return withPath(text, (path, point) => {
     path.style.cssText = 'fill-rule:evenodd'
@@ -136,20 +136,20 @@ function insideOf(text: string, sizes: unknown[]): string {
 
 const svg = 'http://www.w3.org/2000/svg'
 
-function withPath(text: string, ask: (path: SVGPathElement, point: DOMPoint) => string): string {
+function withPath(text: string, use: (path: SVGPathElement, point: DOMPoint) => string): string {
   const image = document.createElementNS(svg, 'svg')
   image.style.cssText = `${unstyled};width:0;height:0`
   const path = document.createElementNS(svg, 'path')
   path.setAttribute('d', text)
   image.append(path)
-  return inPage(image, () => ask(path, image.createSVGPoint()))
+  return whileInPage(image, () => use(path, image.createSVGPoint()))
 }
 
-function inPage<T>(element: Element, ask: () => T): T {
+function whileInPage<T>(element: Element, measure: () => T): T {
   const host = document.body ?? document.documentElement
   host.append(element)
   try {
-    return ask()
+    return measure()
   } finally {
     element.remove()
   }

@@ -2,30 +2,30 @@ import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { StartOptions } from '../api.ts'
 import { isRealmAttached, jsonOf, realmWindow } from '../realm.ts'
 import {
-  booleanOf,
+  booleanOrNull,
   member,
   nextSlice,
-  numberOf,
-  readOrNull,
-  textOf,
-  textsOf,
-  withinBudget,
+  numberOrNull,
+  stringsIn,
+  textOrNull,
+  tryOrNull,
+  withTimeoutOrNull,
   yieldToPage,
 } from '../support.ts'
 import { trusted } from '../trusted.ts'
 import { isV8 } from './environment.ts'
 import { candidateFonts } from './fonts.ts'
-import { createContext, release, rendererName } from './graphics.ts'
+import { createContext, releaseContext, rendererName } from './graphics.ts'
 
-interface RealmAnswers {
+interface RealmReadings {
   realm: Snapshot['worker']
   webdriver: boolean | null
-  /** Detected readers of the worker's console. */
+  /** Detected readers of the worker's console; see `detectConsoleReaders`. */
   readers: string[]
   /** Members of the realm's `navigator` that a script replaced. */
   foreign: string[]
-  /** Values by name, to compare with the page's. */
-  says: RealmValues
+  /** Values to compare with the page's, by name. */
+  values: RealmValues
 }
 
 type RealmValues = Record<string, string>
@@ -52,17 +52,17 @@ const isForeign = (name) => {
 }
 let foreign = []
 try { foreign = ['userAgent', 'platform', 'languages'].filter(isForeign) } catch {}
-const answer = {
+const readings = {
   available: true, user_agent: n.userAgent, platform: n.platform, languages: [...n.languages],
   hardware_concurrency: n.hardwareConcurrency, webdriver: n.webdriver, webgl_renderer: null, reads, foreign,
-  says: { userAgent: n.userAgent, appVersion: n.appVersion, platform: n.platform, language: n.language,
+  values: { userAgent: n.userAgent, appVersion: n.appVersion, platform: n.platform, language: n.language,
     languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
     webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
 `
-// Preloads fonts into the process's cache, so that the page's thread need not wait for each. The characters belong to
+// Preloads fonts into the process's cache, so that the page's thread does not wait for them. The characters belong to
 // scripts with fonts of their own.
 const workerFonts = () => `
-postMessage(answer)
+postMessage(readings)
 try {
   const context = new OffscreenCanvas(1, 1).getContext('2d')
   for (const name of ${jsonOf(candidateFonts)}) {
@@ -72,19 +72,19 @@ try {
   context.measureText('\u6f22\u3042\uac00\u0627\u05d0\u{1f9d1}')
 } catch {}
 `
-// Sent later than the rest, because creating a graphics context can take a while.
+// Graphics come last, because creating a context can take a while.
 const workerGraphics = `
-postMessage({ ...answer, fonts: true })
+postMessage({ ...readings, fonts: true })
 try {
   const gl = new OffscreenCanvas(16, 16).getContext('webgl')
   const info = gl.getExtension('WEBGL_debug_renderer_info')
-  answer.webgl_renderer = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER)
+  readings.webgl_renderer = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER)
   const lose = gl.getExtension('WEBGL_lose_context')
   if (lose) lose.loseContext()
 } catch {}
 `
 const workerEnd = `
-postMessage({ ...answer, last: true })
+postMessage({ ...readings, last: true })
 `
 
 const graphicsMs = 3000
@@ -94,16 +94,16 @@ type Mode = NonNullable<StartOptions['mode']>
 interface WorkerOptions {
   ms: number
   /** Called once the worker has sent everything except graphics, or failed. */
-  onAnswer(): void
+  onValues(): void
   /** Called once the worker has preloaded the fonts, or failed. */
   onFonts(): void
 }
 
-/** Collects the values of a fresh worker within `ms`; null values if none starts. */
-export async function askWorker(
+/** Collects values in a new worker within `ms`. They are null if no worker starts. */
+export async function collectWorker(
   mode: Mode,
-  { ms, onAnswer, onFonts }: WorkerOptions,
-): Promise<RealmAnswers> {
+  { ms, onValues, onFonts }: WorkerOptions,
+): Promise<RealmReadings> {
   const source = [
     workerSource,
     ...(mode === 'full' ? [workerFonts(), workerGraphics] : []),
@@ -111,18 +111,18 @@ export async function askWorker(
   ]
   const url = URL.createObjectURL(new Blob(source, { type: 'text/javascript' }))
   let worker: Worker | undefined
-  let answer: unknown = null
-  await withinBudget(ms, () => {
+  let readings: unknown = null
+  await withTimeoutOrNull(ms, () => {
     const started = new Worker(trusted.createScriptURL(url))
     worker = started
     return new Promise<void>((resolve, reject) => {
       let timer: ReturnType<typeof setTimeout>
       started.onmessage = ({ data }) => {
-        answer = data
-        onAnswer()
+        readings = data
+        onValues()
         if (member(data, 'fonts') === true) onFonts()
         clearTimeout(timer)
-        // Only graphics are missing by then, which are not worth more time.
+        // Only graphics are missing now, so wait only a little longer.
         if (member(data, 'last') === true) resolve()
         else timer = setTimeout(resolve, graphicsMs)
       }
@@ -132,33 +132,33 @@ export async function askWorker(
       }
     })
   })
-  onAnswer()
+  onValues()
   onFonts()
   worker?.terminate()
   URL.revokeObjectURL(url)
-  return readAnswers(answer)
+  return parseReadings(readings)
 }
 
-/** Collects the values of an empty same-origin frame, whose objects are genuine if only the page's were changed. */
-export async function askFrame(mode: Mode): Promise<RealmAnswers> {
-  if (!realmWindow || !isRealmAttached()) return readAnswers(null)
+/** Collects values in the clean realm, whose objects are genuine unless a script changes those of every frame. */
+export async function collectFrame(mode: Mode): Promise<RealmReadings> {
+  if (!realmWindow || !isRealmAttached()) return parseReadings(null)
   const { navigator, document: owner } = realmWindow
   await nextSlice()
   const context = mode === 'full' ? createContext('webgl', owner) : null
   await yieldToPage()
-  const answers = {
+  const readings = {
     available: true,
     user_agent: navigator.userAgent,
     platform: member(navigator, 'platform'),
-    // The array belongs to the frame's realm; a copy outlives the frame.
-    languages: readOrNull(() => Array.from(textsOf(navigator.languages))),
+    // Copies the array, because it belongs to the frame, which the page may remove.
+    languages: tryOrNull(() => Array.from(stringsIn(navigator.languages))),
     hardware_concurrency: navigator.hardwareConcurrency,
     webdriver: member(navigator, 'webdriver'),
     webgl_renderer: rendererName(context),
-    says: readOrNull(() => valuesIn(realmWindow as typeof window)),
+    values: tryOrNull(() => valuesIn(realmWindow as typeof window)),
   }
-  release(context)
-  return readAnswers(answers)
+  releaseContext(context)
+  return parseReadings(readings)
 }
 
 const navigatorNames =
@@ -178,21 +178,21 @@ function valuesIn(global: typeof window): Record<string, unknown> {
 }
 
 export interface Realms {
-  frame: RealmAnswers | null
-  worker: RealmAnswers | null
+  frame: RealmReadings | null
+  worker: RealmReadings | null
 }
 
 /** Returns the names of values that differ from the page's: `frame.userAgent`, `worker.languages`. */
 export function realmDifferences(realms: Realms): string[] {
-  const page = readOrNull(() => textValues(valuesIn(window))) ?? {}
+  const page = tryOrNull(() => textValues(valuesIn(window))) ?? {}
   return Object.entries(realms).flatMap(([where, realm]) =>
-    Object.entries(realm?.says ?? {})
+    Object.entries(realm?.values ?? {})
       .filter(([name, value]) => page[name] !== value)
       .map(([name]) => `${where}.${name}`),
   )
 }
 
-// Converts the values to text, without missing ones.
+// Converts values to text, and leaves out missing ones.
 function textValues(values: unknown): RealmValues {
   const entries = Object.entries(Object(values)).filter(
     ([, value]) => value !== undefined && value !== null,
@@ -200,26 +200,26 @@ function textValues(values: unknown): RealmValues {
   return Object.fromEntries(entries.map(([name, value]) => [name, `${value}`]))
 }
 
-// Reads untrusted answers; missing ones are null or empty.
-function readAnswers(answers: unknown): RealmAnswers {
+// Parses untrusted values. Missing ones are null or empty.
+function parseReadings(readings: unknown): RealmReadings {
   return {
     realm: {
-      available: booleanOf(member(answers, 'available')),
-      user_agent: textOf(member(answers, 'user_agent')),
-      platform: textOf(member(answers, 'platform')),
-      languages: textsOf(member(answers, 'languages')),
-      hardware_concurrency: numberOf(member(answers, 'hardware_concurrency')),
-      webgl_renderer: textOf(member(answers, 'webgl_renderer')),
+      available: booleanOrNull(member(readings, 'available')),
+      user_agent: textOrNull(member(readings, 'user_agent')),
+      platform: textOrNull(member(readings, 'platform')),
+      languages: stringsIn(member(readings, 'languages')),
+      hardware_concurrency: numberOrNull(member(readings, 'hardware_concurrency')),
+      webgl_renderer: textOrNull(member(readings, 'webgl_renderer')),
     },
-    webdriver: booleanOf(member(answers, 'webdriver')),
-    readers: workerReaders(member(answers, 'reads')),
-    foreign: textsOf(member(answers, 'foreign')),
-    says: textValues(member(answers, 'says')),
+    webdriver: booleanOrNull(member(readings, 'webdriver')),
+    readers: workerReaders(member(readings, 'reads')),
+    foreign: stringsIn(member(readings, 'foreign')),
+    values: textValues(member(readings, 'values')),
   }
 }
 
 function workerReaders(reads: unknown): string[] {
-  const count = (name: string) => numberOf(member(reads, name)) ?? 0
+  const count = (name: string) => numberOrNull(member(reads, name)) ?? 0
   const isFormatted = count('stack') > 0
   const isRead = isV8() && count('name') > count('message')
   return [...(isFormatted ? ['worker.stack'] : []), ...(isRead ? ['worker.getter'] : [])]

@@ -1,16 +1,16 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { type AskBrowser, readOrNull } from '../support.ts'
+import { type AskBrowser, tryOrNull } from '../support.ts'
 
 const probe = '__tidegate_probe'
 
 export async function collectStorage(ask: AskBrowser): Promise<Snapshot['storage']> {
   return {
-    cookies: readOrNull(cookiesWork) ?? false,
-    local_storage: readOrNull(() => roundTrip(localStorage)) ?? false,
-    session_storage: readOrNull(() => roundTrip(sessionStorage)) ?? false,
+    cookies: tryOrNull(cookiesWork) ?? false,
+    local_storage: tryOrNull(() => canStore(localStorage)) ?? false,
+    session_storage: tryOrNull(() => canStore(sessionStorage)) ?? false,
     indexed_db: (await ask(indexedDbWorks)) ?? false,
-    service_worker: readOrNull(() => 'serviceWorker' in navigator),
-    window_name: readOrNull(() => typeof window.name === 'string'),
+    service_worker: tryOrNull(() => 'serviceWorker' in navigator),
+    window_name: tryOrNull(() => typeof window.name === 'string'),
   }
 }
 
@@ -20,12 +20,12 @@ export async function collectCapabilities(ask: AskBrowser): Promise<Snapshot['ca
     ask(() => PublicKeyCredential.isConditionalMediationAvailable()),
   ])
   return {
-    touch: readOrNull(() => 'ontouchstart' in window || navigator.maxTouchPoints > 0),
-    webgpu: readOrNull(() => 'gpu' in navigator),
+    touch: tryOrNull(() => 'ontouchstart' in window || navigator.maxTouchPoints > 0),
+    webgpu: tryOrNull(() => 'gpu' in navigator),
     platform_authenticator: authenticator,
     conditional_mediation: conditional,
-    media_devices: readOrNull(() => 'mediaDevices' in navigator),
-    speech_synthesis: readOrNull(() => 'speechSynthesis' in window),
+    media_devices: tryOrNull(() => 'mediaDevices' in navigator),
+    speech_synthesis: tryOrNull(() => 'speechSynthesis' in window),
   }
 }
 
@@ -38,7 +38,7 @@ function cookiesWork(): boolean {
   return isStored
 }
 
-function roundTrip(storage: Storage): boolean {
+function canStore(storage: Storage): boolean {
   storage.setItem(probe, '1')
   const isStored = storage.getItem(probe) === '1'
   storage.removeItem(probe)

@@ -1,9 +1,9 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
-import { member, readOrNull, yieldToPage } from '../support.ts'
+import { member, tryOrNull, yieldToPage } from '../support.ts'
 import { trusted } from '../trusted.ts'
-import { inSlices, isForeign } from './natives.ts'
-import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
+import { examineInSlices, isForeign } from './natives.ts'
+import { findForeignPrimitives, primitiveCount } from './primitives.ts'
 
 // Interfaces with the members that spoofing tools replace.
 const watchedMembers =
@@ -25,31 +25,30 @@ const watchedMembers =
     .split('\n')
     .map((line) => line.trim().split(' '))
 
-/** Collects signs of spoofed APIs; the caller adds the findings of other families. */
+/** Collects signs of spoofed APIs. The caller adds those that other collectors find. */
 export async function collectTamper(): Promise<
   Omit<Snapshot['tamper'], 'webgl_parameter_mismatch' | 'realm_differences' | 'timezone_mismatch'>
 > {
-  const primitives = await foreignPrimitives()
+  const primitives = await findForeignPrimitives()
   const patched = await patchedFunctions().catch(() => null)
   return {
-    // Tells an empty list of findings from one that was never examined.
+    // Null if nothing was examined, which an empty list of findings cannot tell.
     examined:
-      patched &&
-      examinedPrimitives + watchedMembers.reduce((sum, line) => sum + line.length - 1, 0),
+      patched && primitiveCount + watchedMembers.reduce((sum, line) => sum + line.length - 1, 0),
     realm_available: realmWindow !== null,
     foreign_primitives: primitives,
     patched_functions: patched ?? [],
-    navigator_own_properties: readOrNull(() => ownNames(navigator)) ?? [],
-    iframe_srcdoc_proxy: readOrNull(detachedFrameHasWindow),
-    chrome_runtime_faked: readOrNull(chromeRuntimeFaked),
-    brave: readOrNull(() => member(navigator, 'brave') !== undefined),
-    timer_precision_reduced: await timerIsCoarse().catch(() => null),
+    navigator_own_properties: tryOrNull(() => ownNames(navigator)) ?? [],
+    iframe_srcdoc_proxy: tryOrNull(detachedFrameHasWindow),
+    chrome_runtime_faked: tryOrNull(isChromeRuntimeFaked),
+    brave: tryOrNull(() => member(navigator, 'brave') !== undefined),
+    timer_precision_reduced: await isTimerCoarse().catch(() => null),
   }
 }
 
 async function patchedFunctions(): Promise<string[]> {
   const found: string[] = []
-  await inSlices(watchedMembers, Error, ([owner = '', ...names]) => {
+  await examineInSlices(watchedMembers, Error, ([owner = '', ...names]) => {
     found.push(...patchedOf(owner, names))
   })
   return found
@@ -67,11 +66,11 @@ function label(owner: string, name: string): string {
 
 function isPatched(prototype: object | null, name: string): boolean {
   const descriptor = prototype && descriptorOf(prototype, name)
-  // A data property in place of a getter is not native either.
+  // A data property in place of a native getter also counts as patched.
   return descriptor ? isForeign({ code: descriptor.get ?? descriptor.value, name }) : false
 }
 
-// Detached frames have no window, unless a tool fakes one.
+// Detached frames have no window, unless a script fakes one.
 function detachedFrameHasWindow(): boolean {
   const frame = document.createElement('iframe')
   frame.srcdoc = trusted.createHTML('.')
@@ -79,7 +78,7 @@ function detachedFrameHasWindow(): boolean {
 }
 
 // Native extension functions have no `prototype`; imitations often do.
-function chromeRuntimeFaked(): boolean | null {
+function isChromeRuntimeFaked(): boolean | null {
   const runtime = member(member(window, 'chrome'), 'runtime')
   if (runtime === undefined) return member(window, 'chrome') === undefined ? null : false
   return ['sendMessage', 'connect'].some((name) => {
@@ -88,8 +87,8 @@ function chromeRuntimeFaked(): boolean | null {
   })
 }
 
-/** Returns true if the engine's dates contradict the time zone that it reports. */
-export async function timezoneContradicts(): Promise<boolean> {
+/** Returns true if the offset of dates contradicts the time zone that the browser reports. */
+export async function isTimezoneInconsistent(): Promise<boolean> {
   const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
   const zone = Intl.DateTimeFormat('en-US').resolvedOptions().timeZone
   await yieldToPage()
@@ -111,12 +110,12 @@ export async function timezoneContradicts(): Promise<boolean> {
 
 // Firefox rounds its clock to 1 ms for everyone; its privacy mode and Tor to 16.67 or 100 ms.
 const coarseMs = 5
-// Enough reads for a step of 17 ms, which may block the page that long.
+// Enough reads to see a step of 17 ms. They block the page for about as long.
 const maxReads = 200_000
 
 // Returns true if every step of the clock is far larger than a browser's default; null if no step was seen.
-async function timerIsCoarse(): Promise<boolean | null> {
-  // A single large step may be a pause of the machine, so a second must confirm it.
+async function isTimerCoarse(): Promise<boolean | null> {
+  // The machine may have paused during a single large step, so a second one must confirm it.
   for (let tries = 0; tries < 2; tries++) {
     const step = clockStep()
     if (step === null) return null

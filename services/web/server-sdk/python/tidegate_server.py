@@ -137,7 +137,7 @@ def open_token(token: str, secret_key: str) -> Json:
             raise TokenError("the token has no decision")
         return session
     except (InvalidTag, ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
-        raise TokenError("the token was changed, or is none") from error
+        raise TokenError("the token was modified, or is not a sealed token") from error
 
 
 def _open_recipient(data: bytes, secret_hash: bytes, key: bytes) -> bytes:
@@ -147,12 +147,12 @@ def _open_recipient(data: bytes, secret_hash: bytes, key: bytes) -> bytes:
     _, count, nonce, length = struct.unpack_from(">BH12sI", data)
     end = _HEADER + length + _TAG
     if count < 1 or len(data) != end + count * _RECIPIENT:
-        raise TokenError("the token is cut, or has too much")
+        raise TokenError("the token has the wrong length")
     recipients = [data[at : at + _RECIPIENT] for at in range(end, len(data), _RECIPIENT)]
     recipient_id = hashlib.sha256(secret_hash + b"\0sealed-results-recipient-id").digest()
     recipient = next((entry for entry in recipients if entry[:_ID] == recipient_id), None)
     if recipient is None:
-        raise TokenError("the token is sealed to other keys: of another organization or environment")
+        raise TokenError("the token is sealed to the keys of another organization or environment")
     wrapped = recipient[_ID + _NONCE :]
     content_key = AESGCM(key).decrypt(recipient[_ID : _ID + _NONCE], wrapped, _LABEL + b"recipient\0" + recipient_id)
     associated = data[:_HEADER] + b"".join(entry[:_ID] for entry in recipients)
@@ -164,9 +164,9 @@ def _inflate(compressed: bytes) -> bytes:
     inflater = zlib.decompressobj()
     plain = inflater.decompress(compressed, _MAX_PAYLOAD)
     if inflater.unconsumed_tail:
-        raise TokenError("the token holds more than 4 MiB")
+        raise TokenError("the token contains more than 4 MiB")
     if not inflater.eof:
-        raise TokenError("the token was changed, or is none")
+        raise TokenError("the token was modified, or is not a sealed token")
     return plain
 
 
@@ -209,14 +209,14 @@ def verify_webhook(
         expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         if any(hmac.compare_digest(signature.encode(), expected.encode()) for signature in signatures.split(" ")):
             return json.loads(raw)
-    raise WebhookError("no signature matches: another secret, or a changed body")
+    raise WebhookError("no signature matches: the secret is different, or the body was modified")
 
 
 class ApiError(Exception):
     """Error response of the API. Search the server's log for `request_id`; codes are listed at /docs/errors."""
 
     def __init__(self, status: int, error: Json) -> None:
-        super().__init__(error.get("message") or f"Tidegate answered {status}")
+        super().__init__(error.get("message") or f"Tidegate returned status {status}")
         self.status = status
         self.code: str = error.get("code", "unknown")
         self.request_id: Optional[str] = error.get("request_id")
@@ -352,15 +352,15 @@ class Client:
                 try:
                     return json.loads(response_body)
                 except ValueError as error:
-                    cause, problem = error, "the answer is not JSON"
+                    cause, problem = error, "the response is not JSON"
             except urllib.error.HTTPError as response:
                 cause = ApiError(response.code, _error_in(response))
                 if not cause.is_retryable:
                     raise cause from None
-                problem = f"Tidegate answered {response.code}"
+                problem = f"Tidegate returned status {response.code}"
                 retry_after = _retry_after(response.headers.get("Retry-After"))
             except (OSError, http.client.HTTPException) as error:
-                cause, problem = error, "Tidegate cannot be reached, or its answer broke off"
+                cause, problem = error, "Tidegate cannot be reached, or its response was truncated"
             wait_seconds = 0.2 * 2**attempt * (0.5 + random.random()) if retry_after is None else retry_after
             if attempt == self._retries or wait_seconds > _MAX_WAIT_SECONDS:
                 break

@@ -38,7 +38,7 @@ export function clientDescription(document: unknown) {
   const clientPaths = Object.entries(paths)
     .sort()
     .map(([path, item]) => [path, clientMethods(item)] as const)
-    // Settings decide whether the server has other paths, such as /metrics.
+    // Other paths, such as /metrics, depend on the server's settings.
     .filter(([, methods]) => Object.keys(methods).length > 0)
   const webhooks = Object.keys(components.schemas).filter((name) => name.endsWith('WebhookEvent'))
   const names = new Set([...responseSchemas, ...webhooks, ...namesIn(clientPaths)])
@@ -55,7 +55,7 @@ export function clientDescription(document: unknown) {
 export const descriptionDigest = (part: ReturnType<typeof clientDescription>): string =>
   createHash('sha256').update(JSON.stringify(part)).digest('hex').slice(0, 16)
 
-// Removes the responses, because the client refers to response schemas by name.
+// Keeps only the client's operations, without their responses, because the client refers to response schemas by name.
 function clientMethods(item: Record<string, z.output<typeof operation>>) {
   const operations = Object.entries(item).filter(([, endpoint]) =>
     clientOperations.has(endpoint.operationId),
@@ -65,7 +65,7 @@ function clientMethods(item: Record<string, z.output<typeof operation>>) {
   )
 }
 
-/** Returns the schemas that a value refers to. */
+/** Returns the names of the schemas that a value refers to. */
 function namesIn(value: unknown): string[] {
   const references = JSON.stringify(value ?? null).matchAll(/"#\/components\/schemas\/(\w+)"/g)
   return [...references].map(([, name = '']) => name)

@@ -1,5 +1,4 @@
-// Writes the types of @tidegate/server from the description of a server on stdin:
-// `make sdk-types`.
+// Generates the types of @tidegate/server from an OpenAPI document on stdin. Run by `make sdk-types`.
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { json } from 'node:stream/consumers'

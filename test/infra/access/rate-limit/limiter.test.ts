@@ -1,14 +1,14 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type RateLimiter, unit } from '../../../../infra/access/rate-limit/limiter.ts'
-import { admittedOf, createProcesses, type Row, requestOf, takeMany } from './support.ts'
+import { partsPerUnit, type RateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
+import { countAdmitted, createProcesses, type Row, requestOf, takeMany } from './support.ts'
 
 const one = requestOf('0')
 const bucketId = 'org_0:secret'
-const unitsOf = (row?: Row) => Math.floor((row?.parts ?? 0) / unit)
+const unitsOf = (row?: Row) => Math.floor((row?.parts ?? 0) / partsPerUnit)
 
-describe('what is unreported', () => {
-  test('stays below a twentieth of the limit; a request that would reach it waits for the store', async () => {
+describe('unreported units', () => {
+  test('stay below a twentieth of the limit; a request that would reach that waits for the store', async () => {
     const { limiter, statements } = createProcesses()
     await takeMany(limiter, 1)
     const before = statements()
@@ -21,7 +21,7 @@ describe('what is unreported', () => {
     expect(limiter.consume(one)).toMatchObject({ admitted: true, remaining: 568 })
   })
 
-  test('is reported within 50 ms, all buckets in one statement', async () => {
+  test('are reported within 50 ms, all buckets in one statement', async () => {
     const { limiter, statements, wait, row } = createProcesses()
     for (const name of ['0', '1', '2']) await takeMany(limiter, 5, requestOf(name))
     const before = statements()
@@ -33,14 +33,14 @@ describe('what is unreported', () => {
     expect(statements()).toBe(before + 1)
   })
 
-  test('counts while its report is on the way', async () => {
+  test('count while their report is in flight', async () => {
     const { limiter, wait } = createProcesses({ travel: (after) => after(20) })
     const first = limiter.consume(one)
     await settled()
     await wait(40)
     await first
     await takeMany(limiter, 29)
-    // The report left at 50 ms and is answered at 90.
+    // The report is sent at 50 ms and completes at 90.
     await wait(30)
     const waiting = limiter.consume(one)
     expect(waiting).toBeInstanceOf(Promise)
@@ -49,7 +49,7 @@ describe('what is unreported', () => {
     expect(limiter.consume(one)).toMatchObject({ admitted: true })
   })
 
-  test('is reported of buckets that others have pushed out, each a bucket of its own', async () => {
+  test('are reported of evicted buckets too', async () => {
     const { limiter, wait, row } = createProcesses({ maxBuckets: 10 })
     for (let i = 0; i < 30; i++) await takeMany(limiter, 2, requestOf(`${i}`))
     expect(await limiter.consume({ ...one, bucket: 'publishable' })).toMatchObject({
@@ -64,12 +64,12 @@ describe('what is unreported', () => {
 })
 
 describe('debt', () => {
-  test('what is refused is charged all the same, in other processes too, down to the limit below zero', async () => {
+  test('includes rejected requests, in all processes, down to one negative limit', async () => {
     const { limiters, wait } = createProcesses({ count: 2 })
-    expect(admittedOf(await takeMany(limiters[0], 900))).toBe(600)
+    expect(countAdmitted(await takeMany(limiters[0], 900))).toBe(600)
     await wait(200)
     const [refused] = await takeMany(limiters[1], 1)
-    // 300 owed less 2 refilled, and this one.
+    // A debt of 300 minus 2 refilled, and this request.
     expect(refused).toMatchObject({ admitted: false, remaining: 0, retryAfterSeconds: 30 })
     await takeMany(limiters[1], 2000)
     for (const limiter of limiters)
@@ -79,22 +79,22 @@ describe('debt', () => {
       })
   })
 
-  test('is clipped before a charge and not after it, so that a group of refusals admits nobody', async () => {
+  test('is clipped before a charge, not after it, so a batch of rejections admits no request', async () => {
     const { limiter } = createProcesses()
     const all = await Promise.all(Array.from({ length: 1300 }, () => limiter.consume(one)))
-    expect(admittedOf(all)).toBe(600)
+    expect(countAdmitted(all)).toBe(600)
     expect(all.findIndex(({ admitted }) => !admitted)).toBe(600)
     expect(all.at(-1)).toMatchObject({ remaining: 0, retryAfterSeconds: 61 })
   })
 
-  /** Spends until a refusal, and returns the wait that it asks for. */
+  /** Spends until a request is rejected, and returns its retry time. */
   async function waitMsOf(limiter: RateLimiter | undefined): Promise<number> {
     let result = await limiter?.consume(one)
     while (result?.admitted) result = await limiter?.consume(one)
     return (result?.retryAfterSeconds ?? 0) * 1000
   }
 
-  test('15 waits are obeyed of a process that had refused before the other one spent more', async () => {
+  test('a request after the retry time is admitted although another process has spent more since', async () => {
     const { limiters, wait } = createProcesses({ count: 2 })
     for (let turn = 0; turn < 15; turn++) {
       const [here, there] = turn % 2 === 0 ? limiters : limiters.toReversed()
@@ -107,30 +107,30 @@ describe('debt', () => {
     }
   })
 
-  test('refusals that come together are one statement', async () => {
+  test('concurrent rejections share one statement', async () => {
     const { limiter, wait, statements } = createProcesses()
     await takeMany(limiter, 600)
     const before = statements()
     for (let i = 0; i < 10; i++) {
       const all = await Promise.all(Array.from({ length: 50 }, () => limiter.consume(one)))
-      expect(admittedOf(all)).toBe(0)
+      expect(countAdmitted(all)).toBe(0)
       await wait(10)
     }
     expect(statements() - before).toBe(10)
   })
 })
 
-test('what costs nothing after all is given back, here and in the shared bucket', async () => {
+test('refunds units here and in the shared bucket', async () => {
   const { limiter, row } = createProcesses()
   const ten = { ...one, cost: 10 }
   await takeMany(limiter, 3, ten)
   limiter.refund(ten)
   expect(await limiter.consume(one)).toMatchObject({ remaining: 579 })
   await limiter.close()
-  expect(row(bucketId)?.parts).toBe(579 * unit)
+  expect(row(bucketId)?.parts).toBe(579 * partsPerUnit)
 })
 
-test('what costs nothing after all of a bucket that is full gives nothing more', async () => {
+test('does not refund beyond a full bucket', async () => {
   const { limiter, wait } = createProcesses()
   await takeMany(limiter, 1)
   await wait(5000)
@@ -138,7 +138,7 @@ test('what costs nothing after all of a bucket that is full gives nothing more',
   expect(await limiter.consume(one)).toMatchObject({ remaining: 599 })
 })
 
-test('a lowered limit clips what is there, and a raised one gives nothing at once', async () => {
+test('a lowered limit clips the balance, and a raised one does not fill the bucket', async () => {
   const { limiter } = createProcesses()
   const at = (limit: number) => limiter.consume(requestOf('0', { limit }))
   expect(await at(600)).toMatchObject({ limit: 600, remaining: 599 })

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { unit } from '../../../../infra/access/rate-limit/limiter.ts'
+import { partsPerUnit } from '../../../../infra/access/rate-limit/limiter.ts'
 import { amount } from '../../../support/long.ts'
 import { createProcesses, type Fate, requestOf, takeMany } from './support.ts'
 
@@ -12,7 +12,7 @@ const limit = 600
 const bucketId = 'org_a:secret'
 const one = requestOf('a')
 
-test('without an answer of the store requests fail, and those that wait behind them', async () => {
+test('requests fail without the store, as do those queued behind them', async () => {
   const { limiter, script, statements } = createProcesses()
   script(() => 'refused')
   const waiting = Array.from({ length: 3 }, () => limiter.consume(one))
@@ -21,7 +21,7 @@ test('without an answer of the store requests fail, and those that wait behind t
   expect(statements()).toBe(1)
 })
 
-test('a process admits from what it knows until a report fails', async () => {
+test('a process admits from its last balance until a report fails', async () => {
   const { limiter, script, wait } = createProcesses()
   await takeMany(limiter, 1, one)
   script(() => 'refused')
@@ -30,7 +30,7 @@ test('a process admits from what it knows until a report fails', async () => {
   await expect(limiter.consume(one)).rejects.toThrow('as scripted')
 })
 
-test('a store that is back is asked by the next request, and what was refused meanwhile cost nothing', async () => {
+test('the next request uses a store that is back, and requests that failed meanwhile cost nothing', async () => {
   const { limiters, script } = createProcesses({ count: 2 })
   await takeMany(limiters[0], 1, one)
   script(() => 'refused')
@@ -49,11 +49,11 @@ const step = fc.record({
   gap: fc.constantFrom(0, 50, 300, 1100),
 })
 
-test('nothing is charged twice, whatever becomes of statements', async () => {
+test('never charges twice, even if statements fail or their results are lost', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 15 }), async (steps) => {
       const { limiter, script, wait, row, time } = createProcesses()
-      // Half is used, so that no refill is lost to a full bucket.
+      // Uses half, so that the bucket never gets full and loses a refill.
       await takeMany(limiter, 1, requestOf('a', { cost: limit / 2 }))
       const since = time.clock()
       let taken = 0
@@ -68,8 +68,8 @@ test('nothing is charged twice, whatever becomes of statements', async () => {
       await limiter.close()
       const { parts = 0, at = 0 } = row(bucketId) ?? {}
       const left = Math.min(limit, limit / 2 + (limit * (at - since)) / (60 * 1000))
-      expect(parts / unit).toBeGreaterThanOrEqual(left - taken)
-      expect(parts / unit).toBeLessThanOrEqual(left)
+      expect(parts / partsPerUnit).toBeGreaterThanOrEqual(left - taken)
+      expect(parts / partsPerUnit).toBeLessThanOrEqual(left)
     }),
     { seed, numRuns: amount({ few: 60, many: 200 }) },
   )

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import {
   createRateLimiter,
+  partsPerUnit,
   type RateLimitRequest,
   type Report,
-  unit,
 } from '../../../../infra/access/rate-limit/limiter.ts'
 import {
-  createPostgresStore,
+  createPostgresBucketStore,
   rateLimitPoolOptions,
 } from '../../../../infra/access/rate-limit/postgres-store.ts'
 import { toApiError } from '../../../../infra/http/error-response.ts'
@@ -23,10 +23,10 @@ console.log(`rate limiter in Postgres: SEED=${seed}`)
 const database = await createTestDatabase()
 afterAll(() => database.drop())
 
-/** A process with connections of its own. */
+/** Creates a limiter with its own connections, as in another process. */
 function createProcess(url = database.url, timeouts = {}) {
   const pool = createPool({ url, ...rateLimitPoolOptions, ...timeouts })
-  const limiter = createRateLimiter({ store: createPostgresStore(pool) })
+  const limiter = createRateLimiter({ store: createPostgresBucketStore(pool) })
   return {
     limiter,
     async close() {
@@ -51,12 +51,12 @@ async function rowOf(bucketId: string): Promise<Row | undefined> {
   return rows[0]
 }
 
-const amounts = fc.integer({ min: 0, max: 700 }).map((units) => units * unit)
+const amounts = fc.integer({ min: 0, max: 700 }).map((units) => units * partsPerUnit)
 const charges = fc.record({
   limit: fc.constantFrom(1, 99, 100, 600, 100_000),
   charge: fc.oneof(
     amounts,
-    fc.integer({ min: -10, max: 10 }).map((units) => units * unit),
+    fc.integer({ min: -10, max: 10 }).map((units) => units * partsPerUnit),
   ),
 })
 // Names up to four buckets, in any order, each at most once.
@@ -64,8 +64,8 @@ const statement = fc
   .tuple(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 1 }), fc.infiniteStream(charges))
   .map(([names, drawn]) => names.map((name) => ({ name, ...drawn.next().value })))
 
-test('the statement charges as the rule written a second time does', async () => {
-  const store = createPostgresStore(database.pool)
+test('the statement charges like the model', async () => {
+  const store = createPostgresBucketStore(database.pool)
   let buckets = 0
   await fc.assert(
     fc.asyncProperty(fc.array(statement, { minLength: 1, maxLength: 8 }), async (statements) => {
@@ -90,12 +90,12 @@ test('the statement charges as the rule written a second time does', async () =>
   )
 })
 
-test('statements over the same buckets in different orders never wait for each other in a circle', async () => {
-  const store = createPostgresStore(database.pool)
+test('statements with the same buckets in different orders do not deadlock', async () => {
+  const store = createPostgresBucketStore(database.pool)
   const reports = Array.from({ length: 200 }, (_, i) => ({
     bucketId: `ordered ${i}`,
     limit: 600,
-    charge: unit,
+    charge: partsPerUnit,
   }))
   const rounds = 100
   await Promise.all(
@@ -104,20 +104,20 @@ test('statements over the same buckets in different orders never wait for each o
     ),
   )
   const left = await store.charge(reports.map((report) => ({ ...report, charge: 0 })))
-  for (const parts of left) expect(parts / unit).toBeLessThan(600 - rounds + 60)
+  for (const parts of left) expect(parts / partsPerUnit).toBeLessThan(600 - rounds + 60)
 })
 
-test('many processes that see a bucket first at once make one bucket of it', async () => {
+test('processes that create a bucket at the same time share it', async () => {
   const request = requestOf('new', 8)
   const processes = Array.from({ length: 5 }, () => createProcess())
   const taken = await Promise.all(
     Array.from({ length: 20 }, (_, i) => processes[i % 5]?.limiter.consume(request)),
   )
-  expect(taken.filter((one) => one?.admitted)).toHaveLength(8)
-  await Promise.all(processes.map((one) => one.close()))
+  expect(taken.filter((result) => result?.admitted)).toHaveLength(8)
+  await Promise.all(processes.map((process) => process.close()))
 })
 
-test('behind a line that has gone silent requests are refused in time with 503, until it is back', async () => {
+test('returns 503 in time on a connection that hangs, until it recovers', async () => {
   const request = { ...requestOf('silent', 100), cost: 5 }
   const started = performance.now()
   const proxy = await startTcpProxy(database.url)
@@ -125,8 +125,8 @@ test('behind a line that has gone silent requests are refused in time with 503, 
   await limiter.consume(request)
   proxy.freeze()
   const failures = await Promise.all(
-    Array.from({ length: 20 }, async () => limiter.consume(request)).map((one) =>
-      one.then(() => undefined, toApiError),
+    Array.from({ length: 20 }, async () => limiter.consume(request)).map((result) =>
+      result.then(() => undefined, toApiError),
     ),
   )
   expect(failures).toMatchObject(Array(20).fill({ status: 503 }))
@@ -135,8 +135,8 @@ test('behind a line that has gone silent requests are refused in time with 503, 
   await close()
   await proxy.close()
   const { parts = 0 } = (await rowOf('org_silent:publishable')) ?? {}
-  // Statements that nobody heard of are not made again.
+  // Statements whose result was lost are not repeated.
   const gained = ((performance.now() - started) * 100) / 60_000
-  expect(parts / unit).toBeGreaterThanOrEqual(90)
-  expect(parts / unit).toBeLessThanOrEqual(90 + Math.ceil(gained) + 1)
+  expect(parts / partsPerUnit).toBeGreaterThanOrEqual(90)
+  expect(parts / partsPerUnit).toBeLessThanOrEqual(90 + Math.ceil(gained) + 1)
 })

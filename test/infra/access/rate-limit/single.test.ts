@@ -25,7 +25,7 @@ const step = fc.record({
   ),
 })
 
-test('one process decides as one bucket does, or refuses a thousandth or one unit too early', async () => {
+test('one process decides like a single bucket, or rejects up to a thousandth or one unit too early', async () => {
   let compared = 0
   let early = 0
   await fc.assert(
@@ -37,13 +37,13 @@ test('one process decides as one bucket does, or refuses a thousandth or one uni
         const cost = Math.min(drawn, limit)
         await time.runUntil(time.clock() + gap)
         for (let i = 0; i < burst; i++) {
-          const had = model.wouldAdmit(Math.ceil(cost + slack), time.clock())
+          const hadSlack = model.wouldAdmit(Math.ceil(cost + slack), time.clock())
           const expected = model.request(cost, time.clock())
-          const { admitted, remaining, retryAfterSeconds, ...told } = await limiter.consume(
+          const { admitted, remaining, retryAfterSeconds, ...echoed } = await limiter.consume(
             requestOf('0', { limit, cost }),
           )
-          expect(told).toEqual({ limit, cost })
-          expect(admitted ? expected.admitted : !had).toBe(true)
+          expect(echoed).toEqual({ limit, cost })
+          expect(admitted ? expected.admitted : !hadSlack).toBe(true)
           expect(remaining).toBeLessThanOrEqual(expected.remaining)
           expect(remaining).toBeGreaterThanOrEqual(Math.floor(expected.remaining - slack))
           expect(retryAfterSeconds > 0).toBe(!admitted)
@@ -63,10 +63,10 @@ test('one process decides as one bucket does, or refuses a thousandth or one uni
     }),
     { seed, numRuns: amount({ few: 50, many: 150 }) },
   )
-  console.log(`${compared} decisions compared, ${early} refused too early`)
+  console.log(`${compared} decisions compared, ${early} rejected too early`)
 })
 
-test('what is left of a bucket is told without taking any of it', async () => {
+test('returns the remaining units without charging any', async () => {
   const { time, limiter } = createProcesses()
   const request = requestOf('0', { limit: 60 })
   expect(limiter.remaining(request)).toBe(60)

@@ -2,21 +2,21 @@ import { setImmediate as settled } from 'node:timers/promises'
 import {
   type BucketStore,
   createRateLimiter,
+  partsPerUnit,
   type RateLimiter,
   type RateLimitRequest,
   type RateLimitResult,
   type Report,
-  unit,
 } from '../../../../infra/access/rate-limit/limiter.ts'
 
 interface ProcessesOptions {
   count?: number
   maxBuckets?: number
-  /** Default: statements take no time. */
+  /** Delays a statement and its result. Default: they take no time. */
   travel?: (after: (ms: number) => Promise<void>) => Promise<void>
 }
 
-/** Processes with one store in virtual time. However slow this machine is, nothing is late by itself. */
+/** Creates processes with one store in virtual time, so that the machine's speed does not matter. */
 export function createProcesses({
   count = 1,
   travel = async () => {},
@@ -53,14 +53,15 @@ export async function takeMany(
   count: number,
   request = requestOf('0'),
 ): Promise<RateLimitResult[]> {
-  const all = []
-  for (let i = 0; i < count; i++) if (limiter) all.push(await limiter.consume(request))
-  return all
+  const results = []
+  for (let i = 0; i < count; i++) if (limiter) results.push(await limiter.consume(request))
+  return results
 }
 
-export const admittedOf = (all: RateLimitResult[]) => all.filter(({ admitted }) => admitted).length
+export const countAdmitted = (results: RateLimitResult[]) =>
+  results.filter(({ admitted }) => admitted).length
 
-/** Outcome of a statement: `lost` = it charged, and its answer never came. */
+/** Outcome of a statement. `lost`: it charged, but its result never arrived. */
 export type Fate = 'healthy' | 'refused' | 'lost'
 
 export interface Row {
@@ -69,8 +70,8 @@ export interface Row {
 }
 
 /**
- * Buckets in memory, with the rule of the store written a second time. Outcomes of statements can be scripted; `travel`
- * is awaited before a charge and once more before its answer.
+ * Keeps buckets in memory, by a second implementation of the store's rule. Outcomes of statements can be scripted.
+ * `travel` is awaited before a charge and again before its result.
  */
 function createMemoryStore(clock: () => number, travel: () => Promise<void>) {
   const rows = new Map<string, Row>()
@@ -100,7 +101,7 @@ function createMemoryStore(clock: () => number, travel: () => Promise<void>) {
     store,
     statements: () => statements,
     row: (bucketId: string) => rows.get(bucketId),
-    /** From now on. */
+    /** Sets the outcomes of the following statements. */
     script(next: () => Fate): void {
       script = next
     },
@@ -108,16 +109,16 @@ function createMemoryStore(clock: () => number, travel: () => Promise<void>) {
 }
 
 export function charged(row: Row | undefined, { limit, charge }: Report, now: number): Row {
-  const full = limit * unit
+  const full = limit * partsPerUnit
   if (!row) return { parts: full - charge, at: now }
   const refilled = Math.max(-full, row.parts) + limit * Math.max(0, now - row.at)
   return { parts: Math.min(full, refilled) - charge, at: now }
 }
 
-/** The rule of the interface, one bucket and one place, in fractions of 1/60,000 so that nothing is rounded. */
+/** A single bucket in exact arithmetic: the limit as documented. */
 export function createModel(limit: number, startedAt: number) {
-  const one = 60_000n
-  const capacity = BigInt(limit) * one
+  const unit = 60_000n
+  const capacity = BigInt(limit) * unit
   let units = capacity
   let last = startedAt
   const unitsAt = (now: number) => {
@@ -127,20 +128,20 @@ export function createModel(limit: number, startedAt: number) {
 
   return {
     request(cost: number, now: number) {
-      const price = BigInt(cost) * one
+      const price = BigInt(cost) * unit
       units = unitsAt(now)
       last = now
       const admitted = units >= price
       units -= price
       if (units < -capacity) units = -capacity
-      return { admitted, remaining: units < 0n ? 0 : Number(units / one) }
+      return { admitted, remaining: units < 0n ? 0 : Number(units / unit) }
     },
-    /** Returns whether `cost` would be admitted at `now`, and charges nothing. */
-    wouldAdmit: (cost: number, now: number): boolean => unitsAt(now) >= BigInt(cost) * one,
+    /** Returns true if `cost` would be admitted at `now`. Charges nothing. */
+    wouldAdmit: (cost: number, now: number): boolean => unitsAt(now) >= BigInt(cost) * unit,
   }
 }
 
-/** A clock whose time passes only in `runUntil`, and what is to happen at which time. */
+/** Creates a clock and timers whose time passes only in `runUntil`. */
 export function createVirtualTime(start = 1_000_000) {
   let now = start
   const entries: { at: number; run: () => void }[] = []
@@ -154,7 +155,7 @@ export function createVirtualTime(start = 1_000_000) {
     clock: () => now,
     at,
     after: (ms: number) => new Promise<void>((resolve) => at(now + ms, resolve)),
-    /** For createRateLimiter. */
+    /** Option of createRateLimiter. */
     every(ms: number, run: () => void): () => void {
       let stopped = false
       const again = () => {
@@ -167,7 +168,7 @@ export function createVirtualTime(start = 1_000_000) {
         stopped = true
       }
     },
-    /** Runs everything due by `end`, each with all that follows from it at once. */
+    /** Runs all timers due by `end`, and after each one the promises that it settles. */
     async runUntil(end: number): Promise<void> {
       for (let next = entries[0]; next && next.at <= end; next = entries[0]) {
         entries.shift()

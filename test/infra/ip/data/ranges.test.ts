@@ -20,7 +20,7 @@ const seed = Date.now()
 console.log(`seed ${seed}`)
 
 const names = ['hosting A', 'hosting B', 'cdn C', 'bot D', 'vpn E', 'tor F']
-const places = fc.array(
+const ranges = fc.array(
   fc.record({ at: fc.nat(60), size: fc.nat(12), name: fc.constantFrom(...names) }),
   {
     maxLength: 12,
@@ -29,14 +29,14 @@ const places = fc.array(
 const head = { format: 'tidegate addresses 2' as const, made: '2026-11-27', sources: [] }
 const empty = indexRanges({ ipv4: [], ipv6: [] })
 
-// The highest and the lowest addresses, and some between.
+// The lowest and highest addresses, and some in between.
 const bases = { ipv4: [0, 5000, 2 ** 32 - 80], ipv6: [0n, 2n ** 40n, 2n ** 64n - 80n] }
 
-it('merged and written ranges say of each address what a search through all lists says', async () => {
-  const property = fc.asyncProperty(places, fc.nat(2), async (all, at) => {
+it('merged ranges, encoded and decoded, match a linear search for each address', async () => {
+  const property = fc.asyncProperty(ranges, fc.nat(2), async (drawn, at) => {
     const base4 = bases.ipv4[at] ?? 0
     const base6 = bases.ipv6[at] ?? 0n
-    const ipv4 = all.map(
+    const ipv4 = drawn.map(
       ({ at, size, name }): Range => ({ start: base4 + at, end: base4 + at + size, name }),
     )
     const ipv6 = ipv4.map(({ start, end, name }): Range => {
@@ -45,16 +45,16 @@ it('merged and written ranges say of each address what a search through all list
     })
     const labels = indexRanges(mergeLabels([{ ipv4, ipv6 }]))
     const data: AddressData = { head, country: empty, network: empty, labels }
-    const read = (await decodeAddresses(encodeAddresses(data))).labels
+    const decoded = (await decodeAddresses(encodeAddresses(data))).labels
     for (let place = 0; place < 80; place++) {
-      const found = nameAt(read, base4 + place)
-      expect(nameAt(read, base6 + BigInt(place))).toBe(found)
+      const found = nameAt(decoded, base4 + place)
+      expect(nameAt(decoded, base6 + BigInt(place))).toBe(found)
       expect(rankOf(found)).toBe(rankOf(best(ipv4, base4 + place)))
       expect(
         found === '' || ipv4.some((range) => range.name === found && holds(range, base4 + place)),
       ).toBe(true)
     }
-    expect(rangesOf(indexRanges(rangesOf(read)))).toEqual(rangesOf(read))
+    expect(rangesOf(indexRanges(rangesOf(decoded)))).toEqual(rangesOf(decoded))
   })
   await fc.assert(property, { seed, numRuns: 100 })
 })
@@ -77,14 +77,14 @@ it.each([
   expect(keyOfAddress(ip)).toBe(key)
 })
 
-it('two ranges that share a /64 are the first one’s', () => {
+it('the first of several ranges gets a /64 that they share', () => {
   const ipv6 = [
     { start: 5n, end: 7n, name: 'A' },
     { start: 7n, end: 7n, name: 'B' },
     { start: 7n, end: 9n, name: 'C' },
   ]
-  const subject = indexRanges({ ipv4: [], ipv6 })
-  expect([4n, 5n, 7n, 8n, 9n, 10n].map((key) => nameAt(subject, key))).toEqual([
+  const index = indexRanges({ ipv4: [], ipv6 })
+  expect([4n, 5n, 7n, 8n, 9n, 10n].map((key) => nameAt(index, key))).toEqual([
     '',
     'A',
     'A',
@@ -100,11 +100,11 @@ it.each([
   ['Akamai', 'cdn', ''],
   ['Contabo', 'hosting', ''],
   ['Somebody', 'reserved', ''],
-])('the label %s (%s) of iporigin is %j', (provider, kind, name) => {
+])('converts the iporigin label %s (%s) to %j', (provider, kind, name) => {
   expect(labelOfIporigin({ provider, kind })).toBe(name)
 })
 
-it('a file that was cut, or is another, is refused', async () => {
+it('rejects a truncated file and other files', async () => {
   const labels = indexRanges({ ipv4: [{ start: 1, end: 2, name: 'tor Tor' }], ipv6: [] })
   const whole = encodeAddresses({ head, country: empty, network: empty, labels })
   const line = Buffer.from(`${JSON.stringify(head)}\n`)

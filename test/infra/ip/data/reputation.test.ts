@@ -19,7 +19,7 @@ const notListed = { listed: false, categories: [], suspicious_network: false }
 const drop = '; Spamhaus DROP\n1.10.16.0/20 ; SBL256894\n2a06:5280::/29 ; SBL1\n'
 const fire = '# firehol\r\n\r\n9.9.9.9\n9.9.9.8/31 # again\n1.10.16.5\n2a00:1::7\n'
 
-test('a list of an operator says which addresses are listed, as what, and where their whole network is', async () => {
+test('finds listed addresses with their categories, and listed networks', async () => {
   const files = [await listOf('spam', drop), await listOf('attacks', fire)]
   const lists = await Promise.all(files.map(readReputationList))
   for (const [ip, categories, suspicious_network] of [
@@ -33,13 +33,13 @@ test('a list of an operator says which addresses are listed, as what, and where 
     expect(reputationOf(lists, other)).toEqual(notListed)
 })
 
-test('a list of an operator names the lines that are neither an entry nor a comment, and has the others', async () => {
+test('returns the numbers of invalid lines and reads the others', async () => {
   const text = '9.9.9.9\nexample.com\n9.9.9.0/33\n300.1.1.1\n 8.8.8.8 \n'
   const { badLines, count } = await readReputationList(await listOf('bad', text))
   expect({ badLines, count }).toEqual({ badLines: [2, 3, 4], count: 2 })
 })
 
-test('a list of an operator is followed: a new file counts, and of one that is gone what was read stays', async () => {
+test('reloads a replaced file, and keeps the list if the file is deleted', async () => {
   const file = await listOf('followed', '9.9.9.9\n')
   const warnings: string[] = []
   const followed = await followLists([file], {
@@ -58,12 +58,12 @@ test('a list of an operator is followed: a new file counts, and of one that is g
   followed.stop()
 })
 
-test('a list of an operator fails the start where it cannot be read', async () => {
+test('rejects a list that cannot be read at first', async () => {
   const gone = { category: 'gone', file: path.join(folder, 'gone') }
   await expect(followLists([gone], { warn: () => {} })).rejects.toThrow('ENOENT')
 })
 
-test('a list of an operator is named as what was consulted, also where it does not have the address', async () => {
+test('names the lists as a source, even for unlisted addresses', async () => {
   const lists = [await readReputationList(await listOf('named', '9.9.9.9\n'))]
   const source = await openNetwork({ cityPath: undefined, lists: () => lists })
   const { sources, reputation, summary, status } = source.lookup('9.9.9.9', 1)

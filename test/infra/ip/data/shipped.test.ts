@@ -4,7 +4,7 @@ import { readHead } from '../../../../infra/ip/data/file.ts'
 import { bundledFile, readAddresses } from '../../../../infra/ip/data/read.ts'
 import { openNetwork } from '../../../../infra/ip/network.ts'
 
-// Well-known addresses, with what the shipped file is to say of them: kind, country and network. `none` = no list has it.
+// Well-known addresses with their kind, country and network in the bundled file. `none` = in no list.
 const cases: [string, string, string, string][] = [
   ['8.8.8.8', 'hosting', 'US', '15169'],
   ['3.5.140.2', 'hosting', 'KR', '16509'],
@@ -18,21 +18,21 @@ const cases: [string, string, string, string][] = [
   ['66.249.66.1', 'bot Googlebot', 'US', '15169'],
   ['2001:4860:4801:10::1', 'bot Googlebot', 'US', '15169'],
   ['20.171.206.1', 'bot GPTBot', 'US', '8075'],
-  // Networks that serve pages.
+  // Content delivery networks.
   ['1.1.1.1', 'none', 'AU', '13335'],
   ['151.101.1.1', 'none', 'CA', '54113'],
-  // Home lines.
+  // Home connections.
   ['84.130.0.1', 'none', 'DE', '3320'],
   ['81.2.69.142', 'none', 'GB', '20712'],
   ['126.1.1.1', 'none', 'JP', '17676'],
   ['2601:646::1', 'none', 'US', '7922'],
-  // Carriers.
+  // Mobile carriers.
   ['49.36.1.1', 'none', 'IN', '55836'],
   ['172.56.1.1', 'none', 'US', '21928'],
   ['2600:1000::1', 'none', 'US', '6167'],
-  // Gateways of companies.
+  // Corporate gateways.
   ['165.225.1.1', 'none', 'US', '22616'],
-  // VPNs of people.
+  // Consumer VPNs.
   ['23.144.160.67', 'vpn', 'US', '32727'],
   ['146.70.51.210', 'vpn', 'US', '9009'],
 ]
@@ -47,28 +47,25 @@ function kindOf(ip: string): string {
   return [...flags, ...(bot ? [`bot ${bot}`] : [])].join(' ') || 'none'
 }
 
-it.each(cases)(
-  'the file of addresses that comes along knows %s: %s, %s, AS%s',
-  (ip, kind, country, asn) => {
-    const { status, location, routing } = network.lookup(ip, 0)
-    expect([kindOf(ip), location?.country_code, routing.asn, status]).toEqual([
-      kind,
-      country,
-      asn,
-      'ready',
-    ])
-    expect(routing.organization).toBeTruthy()
-  },
-)
+it.each(cases)('the bundled file has %s: %s, %s, AS%s', (ip, kind, country, asn) => {
+  const { status, location, routing } = network.lookup(ip, 0)
+  expect([kindOf(ip), location?.country_code, routing.asn, status]).toEqual([
+    kind,
+    country,
+    asn,
+    'ready',
+  ])
+  expect(routing.organization).toBeTruthy()
+})
 
-it('the file of addresses that comes along names the operators of VPNs and relays', () => {
+it('the bundled file names the operators of VPNs and relays', () => {
   const provider = (ip: string) => network.lookup(ip, 0).anonymity.provider
   expect(provider('23.144.160.67')).toBe('Mullvad')
   expect(provider('104.28.32.1')).toBe('Apple Private Relay')
   expect(provider('52.95.110.1')).toBeNull()
 })
 
-it('the file of addresses that comes along says what was consulted; private addresses stay unknown', () => {
+it('the bundled file is named as the source, except for private addresses', () => {
   const sources = ['location_database', 'routing_database', 'address_lists']
   expect(network.lookup('91.64.0.1', 7)).toMatchObject({
     status: 'ready',
@@ -82,22 +79,22 @@ it('the file of addresses that comes along says what was consulted; private addr
     ])
 })
 
-it('the file of addresses that comes along has the ranges of well-known crawlers', () => {
+it('the bundled file has the ranges of well-known crawlers', () => {
   const operators = network.listedOperators()
   for (const name of ['Googlebot', 'Bingbot', 'GPTBot', 'ClaudeBot', 'Applebot', 'Mullvad'])
     expect(operators).toContain(name)
   expect(operators).not.toContain('Amazon AWS')
 })
 
-it('the file of addresses that comes along has nothing of lists without a licence', async () => {
+it('the bundled file has no data from lists without a license', async () => {
   const { labels } = await readAddresses()
-  const withoutLicence =
+  const unlicensed =
     /akamai|bunny|buyvm|cdn77|cogent|contabo|datacamp|glesys|gthost|melbicom|scalaxy|vercel/i
-  expect(labels.names.filter((name) => withoutLicence.test(name))).toEqual([])
+  expect(labels.names.filter((name) => unlicensed.test(name))).toEqual([])
   expect(labels.names.length).toBeGreaterThan(30)
 })
 
-it('the file of addresses that comes along fits, and its first line tells sources, licences and dates', () => {
+it('the bundled file is below 10 MB, and its first line has sources, licenses and dates', () => {
   expect(statSync(bundledFile).size).toBeLessThan(10_000_000)
   const { sources } = readHead(readFileSync(bundledFile))
   expect(new Set(sources.map(({ subject }) => subject))).toEqual(

@@ -48,25 +48,25 @@ const attest = (some: Partial<AttestOptions> = {}) =>
 const verified = (some: Partial<AttestOptions> = {}) =>
   verifyAppAttest(attest(some), expectedBy(apple, key.keyId))
 
-/** From and until so many days from now. */
-const lasting = (from: number, until: number) => ({
+/** Validity between two days, counted from today. */
+const validBetween = (from: number, until: number) => ({
   from: Date.now() + from * day,
   until: Date.now() + until * day,
 })
 const swapped = (authData: Buffer, own: Buffer) =>
   createHash('sha256').update(own).update(authData).digest()
-/** A certificate that is no authority, by one that is. */
+/** Issues a certificate that is not an authority. */
 const deviceBy = (by: Authority) =>
   certify({ subject: 'Device', keys: makeKeys(), by, isAuthority: false })
 
-function withOneBetween(): Partial<AttestOptions> {
-  const between = certify({ subject: 'Between', keys: makeKeys(), by: apple.authority })
-  const made = { ...apple, authority: between }
-  return { apple: made, x5cOf: (leaf) => [leaf, between, apple.authority] }
+function withIntermediate(): Partial<AttestOptions> {
+  const intermediate = certify({ subject: 'Between', keys: makeKeys(), by: apple.authority })
+  const issuer = { ...apple, authority: intermediate }
+  return { apple: issuer, x5cOf: (leaf) => [leaf, intermediate, apple.authority] }
 }
 
-describe('an attestation of a key', () => {
-  it('gives the key and the app', () => {
+describe('an attestation', () => {
+  it('returns the key and the app', () => {
     const found = verified()
     const spki = key.keys.publicKey.export({ type: 'spki', format: 'der' })
     expect(found).toEqual({ publicKey: spki.toString('base64'), appId })
@@ -76,56 +76,56 @@ describe('an attestation of a key', () => {
     ['another document', () => ({ hash: hashOfDocument('other', 'client key', 'id') }), 'nonce'],
     ['the nonce in the wrong order', () => ({ nonceOf: swapped }), 'nonce'],
     ['another app', () => ({ appId: 'ABCDE12345.com.example.third' }), 'app'],
-    ['the same app of another team', () => ({ appId: appId.replace('ABCDE', 'ZZZZZ') }), 'app'],
+    ['the same app by another team', () => ({ appId: appId.replace('ABCDE', 'ZZZZZ') }), 'app'],
     ['a development build', () => ({ isDevelopment: true }), 'environment'],
-    ['a key that was used', () => ({ counter: 1 }), 'counter'],
+    ['a used key', () => ({ counter: 1 }), 'counter'],
     ['another credential', () => ({ credentialId: Buffer.alloc(32, 7) }), 'key'],
-    ['an expired certificate', () => lasting(-3, -1), 'certificates'],
-    ['a certificate of tomorrow', () => lasting(1, 2), 'certificates'],
+    ['an expired certificate', () => validBetween(-3, -1), 'certificates'],
+    ['a certificate that is not valid yet', () => validBetween(1, 2), 'certificates'],
     ['no authority', () => ({ x5cOf: (leaf) => [leaf] }), 'certificates'],
     [
       'one authority too many',
       () => ({ x5cOf: (leaf) => [leaf, apple.authority, apple.authority] }),
       'certificates',
     ],
-    ['a further authority in between', withOneBetween, 'certificates'],
+    ['an intermediate authority', withIntermediate, 'certificates'],
     [
-      'a certificate by that of another device',
+      'a certificate issued by another device',
       () => ({ apple: { ...apple, authority: deviceBy(apple.authority) } }),
       'certificates',
     ],
     [
-      'a certificate below the root that is no authority',
+      'an issuer that is not an authority',
       () => ({ apple: { ...apple, authority: deviceBy(apple.top) } }),
       'certificates',
     ],
     ['another root', () => ({ apple: createApple() }), 'certificates'],
-  ])('of %s is refused', (_name, some, problem) => {
+  ])('with %s is rejected', (_name, some, problem) => {
     expect(verified(some())).toEqual({ problem })
   })
 
-  it('of a development build counts where these do', () => {
+  it('of a development build is accepted with allowsDevelopment', () => {
     const expected = { ...expectedBy(apple, key.keyId), allowsDevelopment: true }
     expect(verifyAppAttest(attest({ isDevelopment: true }), expected)).toMatchObject({ appId })
   })
 
-  it('is refused under an expired authority', () => {
-    const old = createApple(lasting(-3, -1))
+  it('is rejected with an expired authority', () => {
+    const old = createApple(validBetween(-3, -1))
     const found = verifyAppAttest(attest({ apple: old }), expectedBy(old, key.keyId))
     expect(found).toEqual({ problem: 'certificates' })
   })
 
-  it('fails with any byte changed that is looked at, and never throws', () => {
+  it('is rejected with any relevant byte changed, and never throws', () => {
     const good = attest()
     const expected = expectedBy(apple, key.keyId)
-    const whole = verifyAppAttest(good, expected)
+    const valid = verifyAppAttest(good, expected)
     fc.assert(
       fc.property(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
         const bytes = Buffer.from(good)
         bytes[at] = (bytes[at] ?? 0) ^ by
         const found = verifyAppAttest(bytes, expected)
-        // Names of what nobody reads may change, such as the receipt's.
-        expect('problem' in found || JSON.stringify(found) === JSON.stringify(whole)).toBe(true)
+        // Unused members, such as the receipt, may change.
+        expect('problem' in found || JSON.stringify(found) === JSON.stringify(valid)).toBe(true)
       }),
     )
     fc.assert(
@@ -138,16 +138,16 @@ describe('an attestation of a key', () => {
   it.each([
     ['deeply nested', Buffer.alloc(12_000, 0x81)],
     ['endless', Buffer.alloc(12_000, 0x9f)],
-    ['said to be huge', Buffer.from('bbffffffffffffffff', 'hex')],
+    ['of a huge declared size', Buffer.from('bbffffffffffffffff', 'hex')],
     ['empty', Buffer.alloc(0)],
-  ])('that is %s is malformed', (_name, bytes) => {
+  ])('is malformed if it is %s', (_name, bytes) => {
     expect(verifyAppAttest(bytes, expectedBy(apple, key.keyId))).toEqual({ problem: 'malformed' })
     const expected = { appIds: [appId], clientDataHash: hash, publicKey: apple.root.publicKey }
     expect(verifyAppAssertion(bytes, expected)).toEqual({ problem: 'malformed' })
   })
 })
 
-it('may have a little more in it than is read, and no more', () => {
+it('an attestation may have a few unknown items, but not many', () => {
   const withItems = (count: number) =>
     Buffer.from(encode({ ...decode(attest()), more: Array(count).fill(0) }))
   const expected = expectedBy(apple, key.keyId)
@@ -155,11 +155,11 @@ it('may have a little more in it than is read, and no more', () => {
   expect(verifyAppAttest(withItems(100), expected)).toEqual({ problem: 'malformed' })
 })
 
-describe("an attestation of Apple's", () => {
+describe('a recorded attestation by Apple', () => {
   const at = Date.UTC(2024, 1, 7)
   const theirApp = 'V8H6LQ9448.io.uebelacker.AppAttestExample'
   const root = new X509Certificate(appleRoot)
-  const of = ({ challenge, keyId }: typeof productionFixture) => ({
+  const expectedFor = ({ challenge, keyId }: typeof productionFixture) => ({
     appIds: [theirApp],
     keyId,
     root,
@@ -169,26 +169,28 @@ describe("an attestation of Apple's", () => {
   })
   const bytesOf = ({ attestation }: typeof productionFixture) => Buffer.from(attestation, 'base64')
 
-  it('counts at its time', () => {
-    const found = verifyAppAttest(bytesOf(productionFixture), of(productionFixture))
+  it('is accepted at its time', () => {
+    const found = verifyAppAttest(bytesOf(productionFixture), expectedFor(productionFixture))
     expect(found).toMatchObject({ appId: theirApp })
   })
 
-  it('of a development build counts for these only', () => {
+  it('of a development build is accepted only with allowsDevelopment', () => {
     const bytes = bytesOf(developmentFixture)
-    expect(verifyAppAttest(bytes, of(developmentFixture))).toEqual({ problem: 'environment' })
-    const allowing = { ...of(developmentFixture), allowsDevelopment: true }
+    expect(verifyAppAttest(bytes, expectedFor(developmentFixture))).toEqual({
+      problem: 'environment',
+    })
+    const allowing = { ...expectedFor(developmentFixture), allowsDevelopment: true }
     expect(verifyAppAttest(bytes, allowing)).toMatchObject({ appId: theirApp })
   })
 
-  it('is refused years later, and under another root', () => {
+  it('is rejected years later and with another root', () => {
     const bytes = bytesOf(productionFixture)
-    const expected = of(productionFixture)
+    const expected = expectedFor(productionFixture)
     for (const other of [{ at: Date.UTC(2026, 1, 5) }, { root: apple.root }])
       expect(verifyAppAttest(bytes, { ...expected, ...other })).toEqual({ problem: 'certificates' })
   })
 
-  it('comes with assertions of its key', () => {
+  it('has valid assertions by its key', () => {
     const sent = Buffer.from(
       'omlzaWduYXR1cmVYRzBFAiBB8BGAwkmFCg1M5J0mOYEun0SUN1/lse79/7ypG9WiMQIhAIHvqj7eg59B1PMFX1CN4GMGlsgfFtdL30pHCf7G/dNRcWF1dGhlbnRpY2F0b3JEYXRhWCXKPdw7T3iujcFZbHVrHX0mDSMrNms5PzEbrFbQPRA6rEAAAAAB',
       'base64',
@@ -213,11 +215,11 @@ describe('an assertion', () => {
     return verifyAppAssertion(appAssertion({ key, appId, hash, counter: 5, ...some }), expected)
   }
 
-  it('says its counter and the app', () => {
+  it('returns its counter and the app', () => {
     expect(assertion()).toEqual({ counter: 5, appId })
   })
 
-  it('is refused of another document, app and key, and with its nonce in the wrong order', () => {
+  it('is rejected for another document, app or key, and with the nonce in the wrong order', () => {
     expect(assertion({ hash: Buffer.alloc(32) })).toEqual({ problem: 'signature' })
     expect(assertion({ key: createDeviceKey() })).toEqual({ problem: 'signature' })
     expect(assertion({ appId: 'ABCDE12345.com.example.third' })).toEqual({ problem: 'app' })
@@ -225,7 +227,7 @@ describe('an assertion', () => {
   })
 })
 
-it('is bound to the challenge, the key of the client and the key of the device', () => {
+it('clientDataHash depends on the challenge, the client key and the device key', () => {
   const document = { challenge: 'c', clientPublicKey: 'p', keyId: 'k' }
   expect(clientDataHash(document)).toEqual(hashOfDocument('c', 'p', 'k'))
   const others = [{ challenge: 'x' }, { clientPublicKey: 'x' }, { keyId: 'x' }]

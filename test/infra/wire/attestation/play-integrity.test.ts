@@ -46,32 +46,32 @@ const ofDevice = (...deviceRecognitionVerdict: string[]) => ({
 const at = (minutes: number) => details({ timestampMillis: String(Date.now() + minutes * minute) })
 
 describe('a verdict', () => {
-  it('counts of a genuine device and app', () => {
+  it('is accepted for a genuine device and app', () => {
     expect(problem()).toBeUndefined()
     expect(problem(details({ nonce: `${nonce.toString('base64url')}=` }))).toBeUndefined()
     expect(problem(ofDevice('MEETS_STRONG_INTEGRITY'))).toBeUndefined()
   })
 
   it.each<[string, object, string]>([
-    ['of another document', details({ nonce: Buffer.alloc(32).toString('base64url') }), 'nonce'],
+    ['for another document', details({ nonce: Buffer.alloc(32).toString('base64url') }), 'nonce'],
     [
       'of a standard request',
       { requestDetails: { requestPackageName: packageName, requestHash: 'x' } },
       'malformed',
     ],
-    ['of another package', details({ requestPackageName: 'com.example.other' }), 'app'],
-    ['about another package', ofApp('PLAY_RECOGNIZED', 'com.example.other'), 'app'],
-    ['of a changed app', ofApp('UNRECOGNIZED_VERSION'), 'app'],
-    ['of before the document', at(-2), 'time'],
-    ['of the future', at(2), 'time'],
-    ['about no genuine device', ofDevice(), 'device'],
+    ['for another package', details({ requestPackageName: 'com.example.other' }), 'app'],
+    ['with another package name', ofApp('PLAY_RECOGNIZED', 'com.example.other'), 'app'],
+    ['for a modified app', ofApp('UNRECOGNIZED_VERSION'), 'app'],
+    ['from before the document', at(-2), 'time'],
+    ['from the future', at(2), 'time'],
+    ['for a device that is not genuine', ofDevice(), 'device'],
     ['without labels', { deviceIntegrity: {}, ...ofApp('UNEVALUATED') }, 'device'],
-    ['about a device with basic integrity only', ofDevice('MEETS_BASIC_INTEGRITY'), 'device'],
-  ])('%s is refused', (_name, some, expected) => {
+    ['for a device with only basic integrity', ofDevice('MEETS_BASIC_INTEGRITY'), 'device'],
+  ])('%s is rejected', (_name, some, expected) => {
     expect(problem(some)).toBe(expected)
   })
 
-  it('of a build that Google does not know counts where these do', () => {
+  it('for a build that Google does not recognize is accepted with allowsDevelopment', () => {
     expect(problem(ofApp('UNRECOGNIZED_VERSION'), true)).toBeUndefined()
   })
 
@@ -82,15 +82,15 @@ describe('a verdict', () => {
 })
 
 describe('a token', () => {
-  it('is opened by its keys only', async () => {
+  it('can be opened only with its keys', async () => {
     const token = await playToken({ some: 'verdict' }, google)
     const other = keysOf(createGoogle())
     expect(await openPlayToken(token, keys)).toEqual({ some: 'verdict' })
-    for (const one of [{ verification: other.verification }, { decryption: other.decryption }])
-      expect(await openPlayToken(token, { ...keys, ...one })).toBeUndefined()
+    for (const wrongKey of [{ verification: other.verification }, { decryption: other.decryption }])
+      expect(await openPlayToken(token, { ...keys, ...wrongKey })).toBeUndefined()
   })
 
-  it('by another algorithm is not opened', async () => {
+  it('with another algorithm is rejected', async () => {
     const payload = Buffer.from('{}')
     const signed = await new CompactSign(payload)
       .setProtectedHeader({ alg: 'HS256' })
@@ -105,7 +105,7 @@ describe('a token', () => {
       expect(await openPlayToken(token, keys)).toBeUndefined()
   })
 
-  it('that is no token is not opened, whatever it is', async () => {
+  it('with any other text is rejected', async () => {
     const good = await playToken({}, google)
     const broken = fc.nat(good.length - 1).map((at) => `${good.slice(0, at)}!${good.slice(at + 1)}`)
     await fc.assert(

@@ -29,10 +29,10 @@ import {
 } from '../../../../infra/wire/collect/protocol.ts'
 import { observationsSchema } from '../../../../schemas/observations.ts'
 import { agreeDocumentKeys, createServerKeys } from '../../../../services/collect/keys.ts'
-import { issueNonce, readNonce } from '../../../../services/collect/nonces.ts'
+import { createNonce, readNonce } from '../../../../services/collect/nonces.ts'
 import {
   openDocumentId,
-  sealContinuity,
+  sealContinuityId,
   sealDocumentId,
 } from '../../../../services/collect/sealed-ids.ts'
 import vectors from '../../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
@@ -45,14 +45,14 @@ const hex = (value: Uint8Array) => Buffer.from(value).toString('hex')
 const keyring = createKeyring(vectors.masterKey)
 const openedAt = 1_800_000_000_000
 
-/** A frame's parts as hex. */
+/** Returns the parts of a hex-encoded frame. */
 function partsOf(body: string) {
   const frame = decodeFrame(bytes(body))
   if (typeof frame === 'string') throw new Error(frame)
   return { ...frame, nonceText: toBase64Url(frame.nonce) }
 }
 
-test('the worked example of the description is this one', async () => {
+test('the worked example in the documentation has these values', async () => {
   const page = await readFile(
     path.resolve(import.meta.dirname, '../../../../docs/reference/collect-protocol.md'),
     'utf8',
@@ -107,12 +107,12 @@ describe.each([
     expect(hex(opened)).toBe(vector.plaintext)
   })
 
-  test('a server key that is a low-order point is refused', () => {
+  test('rejects a low-order point as server key', () => {
     const serverPublicKey = toBase64Url(new Uint8Array(keyBytes))
     expect(() => deriveDocumentKeys(keyPair, { address, serverPublicKey })).toThrow()
   })
 
-  test('answers', () => {
+  test('responses', () => {
     const { fingerprint, result } = vectors
     expect(fingerprintText(fingerprint, fingerprint)).toBe(fingerprint.text)
     expect(resultText(result, result)).toBe(result.text)
@@ -124,9 +124,9 @@ describe.each([
   })
 })
 
-test('both clients make the same keys and the same bytes of whatever they are given', async () => {
+test('both clients create the same keys and bodies', async () => {
   const random32 = fc.uint8Array({ minLength: keyBytes, maxLength: keyBytes })
-  const given = fc.record({
+  const inputs = fc.record({
     client: random32,
     server: random32,
     seq: fc.nat(),
@@ -137,24 +137,26 @@ test('both clients make the same keys and the same bytes of whatever they are gi
     text: fc.string(),
     json: fc.json(),
   })
-  type Given = typeof given extends fc.Arbitrary<infer Part> ? Part : never
-  const made = async (crypto: ClientCrypto, bytesOf: typeof deflateRaw, part: Given) => {
+  type Input = typeof inputs extends fc.Arbitrary<infer Part> ? Part : never
+  const outputOf = async (crypto: ClientCrypto, compress: typeof deflateRaw, part: Input) => {
     const { client, server, iv, nonce, seq, text, json } = part
-    const place = { sessionId: part.sessionId, documentId: part.documentId }
+    const address = { sessionId: part.sessionId, documentId: part.documentId }
     const serverPublicKey = noble.createKeyPair(() => server).publicKey
     const keyPair = crypto.createKeyPair(() => client)
-    const keys = crypto.deriveDocumentKeys(keyPair, { address: place, serverPublicKey })
-    const input = { key: keys.clientToServer, address: place, kind: 'batches', seq, iv } as const
-    const plaintext = await bytesOf(utf8(json))
+    const keys = crypto.deriveDocumentKeys(keyPair, { address, serverPublicKey })
+    const input = { key: keys.clientToServer, address, kind: 'batches', seq, iv } as const
+    const plaintext = await compress(utf8(json))
     const body = crypto.sealBody({ ...input, nonce: toBase64Url(nonce), plaintext })
     const mac = toBase64Url(hmac(sha256, keys.serverToClient, utf8(text)))
-    const verified = [text, `${text} `].map((said) => crypto.verifyResponse(keys, said, mac))
+    const verified = [text, `${text} `].map((received) =>
+      crypto.verifyResponse(keys, received, mac),
+    )
     return { keyPair, keys, body: hex(body), verified }
   }
   await fc.assert(
-    fc.asyncProperty(given, async (part) => {
-      const ofNode = await made(nodeClientCrypto, async (json) => deflateRawSync(json), part)
-      expect(ofNode).toEqual(await made(noble, deflateRaw, part))
+    fc.asyncProperty(inputs, async (part) => {
+      const ofNode = await outputOf(nodeClientCrypto, async (json) => deflateRawSync(json), part)
+      expect(ofNode).toEqual(await outputOf(noble, deflateRaw, part))
       expect(ofNode.verified).toEqual([true, false])
     }),
     fastCheckSettings(60),
@@ -174,7 +176,7 @@ describe('the server side (node:crypto)', () => {
     expect(keys.serverToClient.export().toString('hex')).toBe(vectors.serverToClientKey)
   })
 
-  test('the document id and the state id are those that the server makes, and open', () => {
+  test('the server creates and opens the document id and the state id', () => {
     const tenant = {
       organizationId: 'org_01j00000000000000000000000',
       environment: 'test',
@@ -187,7 +189,7 @@ describe('the server side (node:crypto)', () => {
     const sealer = { keyring, random: (size: number) => Buffer.alloc(size, 0xa5) }
     expect(sealDocumentId(facts, scope, sealer)).toBe(documentId)
     const { stateId } = vectors.fingerprint
-    expect(sealContinuity(String(facts.continuityId), tenant, sealer)).toBe(stateId)
+    expect(sealContinuityId(String(facts.continuityId), tenant, sealer)).toBe(stateId)
   })
 
   test.each(vectors.bodies)('body $seq, $kind', (vector) => {
@@ -195,7 +197,7 @@ describe('the server side (node:crypto)', () => {
     const owner = { nonceKey: keyring.current.secretKey('collect-nonce'), documentId }
     const contents = { seq: vector.seq, noBatchYet: vector.seq === 1 }
     expect(readNonce(owner, Buffer.from(nonce))).toEqual(contents)
-    expect(issueNonce(owner, { ...contents, now: openedAt + vector.seq })).toEqual(
+    expect(createNonce(owner, { ...contents, now: openedAt + vector.seq })).toEqual(
       Buffer.from(nonce),
     )
     const decipher = createDecipheriv('aes-256-gcm', bytes(vectors.clientToServerKey), iv)
@@ -207,7 +209,7 @@ describe('the server side (node:crypto)', () => {
     expect(observationsSchema.parse(observations)).toMatchObject({ version: 1 })
   })
 
-  test('answers', () => {
+  test('responses', () => {
     for (const { text, responseHmac } of [vectors.fingerprint, vectors.result]) {
       const mac = createHmac('sha256', bytes(vectors.serverToClientKey)).update(text)
       expect(mac.digest('base64url')).toBe(responseHmac)
@@ -222,6 +224,6 @@ test.each([0, 1, 2, 20, 55])('frames of %i bytes are too short', (length) => {
   expect(decodeFrame(frame)).toBe('too_short')
 })
 
-test('frames of another version are told apart', () => {
+test('frames of another version are reported as such', () => {
   expect(decodeFrame(new Uint8Array(100).fill(2))).toBe('unknown_version')
 })

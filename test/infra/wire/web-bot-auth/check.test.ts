@@ -37,9 +37,7 @@ function verdictOf(request: ReturnType<typeof requestWith>, others: Partial<Sign
   const checked = checkSignature(request, { ...rules, ...others })
   if (checked?.status !== 'signed') return checked
   const { bases, bytes } = checked.signature
-  return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes }))
-    ? 'verified'
-    : 'not by its key'
+  return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes })) ? 'verified' : 'wrong key'
 }
 
 const agentLine = (value: string, parameters = ''): Lines => [
@@ -47,13 +45,13 @@ const agentLine = (value: string, parameters = ''): Lines => [
   [`"signature-agent"${parameters}`, value],
 ]
 
-/** A signature that covers one more component, with the headers that it is about. */
+/** A signature that covers an additional component, with the headers of that component. */
 const covering = (component: string, value: string, headers: Sent['headers'] = {}): Sent => ({
   lines: [...lines, [component, value]],
   headers,
 })
 
-describe('is verified', () => {
+describe('verifies a signature', () => {
   it.each<[string, Sent]>([
     ['with the older form of Signature-Agent', {}],
     ['with the dictionary', { agent: dictionary, lines: agentLine(dictionary) }],
@@ -65,7 +63,7 @@ describe('is verified', () => {
       },
     ],
     [
-      'with a label of its own where the dictionary names one agent',
+      'with another label than the only agent of the dictionary',
       { agent: dictionary, lines: agentLine(dictionary), label: 'mine' },
     ],
     ['with the whole address', covering('"@target-uri"', `https://own.example${target}`)],
@@ -74,18 +72,15 @@ describe('is verified', () => {
     ['with the query', covering('"@query"', '?a=1')],
     ['with the scheme', covering('"@scheme"', 'https')],
     ['with the request target', covering('"@request-target"', target)],
-    [
-      'with a header that came twice',
-      covering('"x-more"', 'a, b', { 'X-More': ' a ', 'x-more': 'b' }),
-    ],
-    ['with an algorithm that is named', { more: ';alg="ed25519"' }],
-    ['an hour long', { expires: created + 3600 }],
-    ['by a clock that is ahead or behind by less than a minute', { created: created + 59 }],
+    ['with a repeated header', covering('"x-more"', 'a, b', { 'X-More': ' a ', 'x-more': 'b' })],
+    ['with an explicit algorithm', { more: ';alg="ed25519"' }],
+    ['that is valid for an hour', { expires: created + 3600 }],
+    ['from a clock that is less than a minute ahead', { created: created + 59 }],
   ])('%s', (_, sent) => {
     expect(verdictOf(requestWith(sent))).toBe('verified')
   })
 
-  it('at any address of this installation, and below its path', () => {
+  it('for any address of this installation, with its path', () => {
     const baseUrls = ['http://127.0.0.1:8787', 'https://shop.example/tg']
     const sent = (authority: string, path: string): Sent => ({
       lines: [['"@authority"', authority], ['"@path"', path], ...lines.slice(1)],
@@ -95,20 +90,21 @@ describe('is verified', () => {
     expect(verdictOf(requestWith(sent('shop.example', `/tg${path}`)), { baseUrls })).toBe(
       'verified',
     )
-    expect(verdictOf(requestWith(sent('shop.example', path)), { baseUrls })).toBe('not by its key')
+    expect(verdictOf(requestWith(sent('shop.example', path)), { baseUrls })).toBe('wrong key')
   })
 
-  it('where another signature of the request is not', () => {
+  it('if other signatures of the request are not valid', () => {
     const ours = agentSignature({ key, lines, created })
     const other = agentSignature({ key, lines, created, tag: 'other', label: 'proxy' })
     const rsa = agentSignature({ key, lines, created, more: ';alg="rsa-pss-sha512"', label: 'rsa' })
-    const joined = (name: string) => [other, rsa, ours].map((one) => one[name]).join(', ')
+    const joined = (name: string) =>
+      [other, rsa, ours].map((signature) => signature[name]).join(', ')
     const headers = { 'Signature-Input': joined('Signature-Input'), Signature: joined('Signature') }
     expect(verdictOf(requestWith({ headers }))).toBe('verified')
   })
 })
 
-it('names the directory of the agent', () => {
+it('returns the directory of the agent', () => {
   const agent = 'a="https://Agent.example:8443/any/path?q"'
   expect(checkSignature(requestWith({ agent }), rules)).toMatchObject({
     signature: {
@@ -120,20 +116,20 @@ it('names the directory of the agent', () => {
   })
 })
 
-it('a signature for another site is not by its key, whatever Host says', () => {
+it('rejects a signature for another site, whatever Host says', () => {
   const foreign: Lines = [['"@authority"', 'other.example'], ...lines.slice(1)]
   const other = 'other.example'
   const headers = { Host: other, 'X-Forwarded-Host': other, Forwarded: `host=${other}` }
-  expect(verdictOf(requestWith({ lines: foreign, headers }))).toBe('not by its key')
+  expect(verdictOf(requestWith({ lines: foreign, headers }))).toBe('wrong key')
 })
 
 it.each<[string, Sent]>([
-  ['another method', covering('"@method"', 'GET')],
-  ['another path', covering('"@path"', '/v1')],
-  ['another header', covering('"x-more"', 'a', { 'X-More': 'b' })],
-  ['another agent', { agent: '"https://agent.example.test"' }],
-])('%s than was signed is not by its key', (_, sent) => {
-  expect(verdictOf(requestWith(sent))).toBe('not by its key')
+  ['a different method', covering('"@method"', 'GET')],
+  ['a different path', covering('"@path"', '/v1')],
+  ['a different header', covering('"x-more"', 'a', { 'X-More': 'b' })],
+  ['a different agent', { agent: '"https://agent.example.test"' }],
+])('rejects %s than was signed', (_, sent) => {
+  expect(verdictOf(requestWith(sent))).toBe('wrong key')
 })
 
 it.each<[string, Sent]>([
@@ -162,7 +158,7 @@ it.each<[string, Sent]>([
   ['malformed', { agent: '"https://agent.example' }],
   ['agent', { agent: 'https://agent.example' }],
   ['malformed', { headers: { 'Signature-Input': `sig1=(${'"a" '.repeat(2000)})` } }],
-])('is refused: %s', (reason, sent) => {
+])('rejects a signature: %s', (reason, sent) => {
   expect(verdictOf(requestWith(sent))).toEqual({ status: 'invalid', reason })
 })
 
@@ -171,30 +167,33 @@ it.each<[string, Sent]>([
   ['the strict form of a field', covering('"x-more";sf', 'a', { 'X-More': 'a' })],
   ['the bytes of a field', covering('"x-more";bs', ':YQ==:', { 'X-More': 'a' })],
   ['a trailer', covering('"x-more";tr', 'a')],
-])('%s is a part of the standard that is not read, so nothing is known', (_, sent) => {
+])('does not support %s', (_, sent) => {
   expect(verdictOf(requestWith(sent))).toEqual({ status: 'unknown_key', reason: 'component' })
 })
 
-it('a card instead of a directory is a key that nobody knows', () => {
+it('does not support cards instead of directories', () => {
   const agent = `${dictionary};type=cimd`
   const expected = { status: 'unknown_key', reason: 'directory_type' }
   expect(verdictOf(requestWith({ agent, lines: agentLine(agent) }))).toEqual(expected)
 })
 
-it.each(['Signature', 'Signature-Input', 'Signature-Agent'])('is absent without %s', (name) => {
-  const { rawHeaders, ...request } = requestWith()
-  const at = rawHeaders.indexOf(name)
-  const others = rawHeaders.filter((_, index) => index !== at && index !== at + 1)
-  expect(checkSignature({ ...request, rawHeaders: others }, rules)).toEqual({ status: 'absent' })
-})
+it.each(['Signature', 'Signature-Input', 'Signature-Agent'])(
+  'returns absent without %s',
+  (name) => {
+    const { rawHeaders, ...request } = requestWith()
+    const at = rawHeaders.indexOf(name)
+    const others = rawHeaders.filter((_, index) => index !== at && index !== at + 1)
+    expect(checkSignature({ ...request, rawHeaders: others }, rules)).toEqual({ status: 'absent' })
+  },
+)
 
-it('says nothing of a request with none of the headers', () => {
+it('returns undefined without any of the headers', () => {
   expect(
     checkSignature({ method: 'POST', target, rawHeaders: ['Host', 'own.example'] }, rules),
   ).toBe(undefined)
 })
 
-it('the nonce is what is good for one request, and without one the signature is', () => {
+it('nonceHash depends on the nonce, or on the signature without one', () => {
   const hashOf = (sent: Sent) => {
     const checked = checkSignature(requestWith(sent), rules)
     return checked?.status === 'signed' ? checked.signature.nonceHash : undefined
@@ -205,7 +204,7 @@ it('the nonce is what is good for one request, and without one the signature is'
   expect(hashOf({})).not.toBe(hashOf({ created: created + 1 }))
 })
 
-it('whatever the headers say, it never throws', () => {
+it('never throws', () => {
   const seed = Math.trunc(Math.random() * 2 ** 31)
   const good = agentSignature({ key, lines, created })
   const marks = ['sig1=', '(', ')', ':', ';', '"', 'key=', '@', '?1', '1.5', '@99', '%"a"']

@@ -9,7 +9,7 @@ const now = 1_800_000_000_000
 const baseUrls = Array.from({ length: 20 }, (_, i) => `https://shop${i}.example/tg`)
 const rules = { baseUrls, maxLifetimeMs: 3_600_000, now }
 const agent = '"https://agent.example"'
-const needed: [string, string][] = [
+const requiredLines: [string, string][] = [
   ['"@authority"', 'shop0.example'],
   ['"signature-agent"', agent],
 ]
@@ -17,7 +17,7 @@ const needed: [string, string][] = [
 type Headers = Record<string, string>
 
 function request(lines: [string, string][], headers: Headers) {
-  const signed = agentSignature({ key, lines: [...needed, ...lines], created: now / 1000 })
+  const signed = agentSignature({ key, lines: [...requiredLines, ...lines], created: now / 1000 })
   const rawHeaders = Object.entries({ 'Signature-Agent': agent, ...signed, ...headers }).flat()
   return { method: 'POST', target: '/v2/collect/sessions', rawHeaders }
 }
@@ -27,7 +27,7 @@ function outcomeOf(received: ReturnType<typeof request>) {
   if (checked?.status !== 'signed')
     return checked && 'reason' in checked ? checked.reason : undefined
   const { bases, bytes } = checked.signature
-  return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes })) ? 'verified' : 'another key'
+  return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes })) ? 'verified' : 'wrong key'
 }
 
 const fields = (count: number): [string, string][] =>
@@ -39,12 +39,12 @@ describe('components', () => {
   test.each([
     [32, 'verified'],
     [33, 'component'],
-  ])('a signature that covers %i of them: %s', (count, outcome) => {
-    const lines = fields(count - needed.length)
+  ])('a signature that covers %i: %s', (count, outcome) => {
+    const lines = fields(count - requiredLines.length)
     expect(outcomeOf(request(lines, headersOf(lines)))).toBe(outcome)
   })
 
-  test('30 members of one dictionary are verified', () => {
+  test('30 members of a dictionary are verified', () => {
     const lines: [string, string][] = Array.from({ length: 30 }, (_, i) => [
       `"dict";key="k${i}"`,
       `${i};a`,
@@ -57,7 +57,7 @@ describe('components', () => {
     ['a field', Array(2).fill(['"x0"', 'v0'])],
     ['a derived component', [['"@authority"', 'shop0.example']]],
     ['a member', Array(2).fill(['"dict";key="a"', '1'])],
-  ])('%s covered twice is refused', (_, lines) => {
+  ])('%s covered twice is rejected', (_, lines) => {
     expect(outcomeOf(request(lines, { X0: 'v0', Dict: 'a=1' }))).toBe('component')
   })
 
@@ -65,13 +65,13 @@ describe('components', () => {
     expect(outcomeOf(request([[`"${name}"`, 'x']], {}))).toBe('component')
   })
 
-  test('a member of a dictionary that is too long to be parsed is refused', () => {
+  test('a member of a dictionary beyond the maximum length is rejected', () => {
     const long = `a=1, b="${'x'.repeat(4096)}"`
     expect(outcomeOf(request([['"dict";key="a"', '1']], { Dict: long }))).toBe('component')
   })
 })
 
-// As much as Node takes of headers, 16 KiB, with every part as costly as it may be.
+// The 16 KiB of headers that Node accepts, made as expensive as possible.
 const dictionary = Array.from({ length: 1500 }, (_, i) => `k${i}`)
   .join(',')
   .slice(0, 11_000)
@@ -107,18 +107,18 @@ const hostile: [string, Headers][] = [
 ]
 
 it.each(hostile)(
-  '%s: at most 50 times the CPU time of an honest request',
+  '%s: at most 50 times the CPU time of a usual request',
   async (_case, headers) => {
     const lines = fields(6)
-    const honest = request(lines, headersOf(lines))
-    const costly = { ...honest, rawHeaders: Object.entries(headers).flat() }
+    const usual = request(lines, headersOf(lines))
+    const costly = { ...usual, rawHeaders: Object.entries(headers).flat() }
     const times = 10
-    const repeat = (received: typeof honest) => () => {
+    const repeat = (received: typeof usual) => () => {
       for (let i = 0; i < times; i++) checkSignature(received, rules)
     }
-    const usual = await cpuTimeOf(repeat(honest))
-    const most = await cpuTimeOf(repeat(costly))
-    expect(most / usual).toBeLessThan(50)
+    const usualTime = await cpuTimeOf(repeat(usual))
+    const costlyTime = await cpuTimeOf(repeat(costly))
+    expect(costlyTime / usualTime).toBeLessThan(50)
   },
   60_000,
 )

@@ -8,7 +8,7 @@ const now = 1_800_000_000_000
 const seconds = now / 1000
 const keysWith = (members: object) =>
   directoryKeys(JSON.stringify({ keys: [{ ...key.jwk, ...members }] })) ?? {}
-const mayBeUsed = (members: object, at = now) => {
+const isUsable = (members: object, at = now) => {
   const [read] = Object.values(keysWith(members))
   return read !== undefined && isInForce(read, at)
 }
@@ -31,11 +31,11 @@ it.each<[object, boolean]>([
   [{ exp: String(seconds + 1) }, false],
   [{ nbf: {} }, false],
   [{ exp: null, nbf: null }, true],
-])('a key of a directory with %j may be used now: %j', (members, expected) => {
-  expect(mayBeUsed(members)).toBe(expected)
+])('a directory key with %j is usable: %j', (members, expected) => {
+  expect(isUsable(members)).toBe(expected)
 })
 
-it('a key of a directory that ends while its directory is remembered is asked for again, and proves nothing', () => {
+it('an expired key of a cached directory verifies nothing and is fetched again', () => {
   const lines: [string, string][] = [['"@authority"', 'own.example']]
   const { Signature = '' } = agentSignature({ key, lines, created: seconds })
   const signed = { key_id: key.keyId, bases: ['b'], bytes: Signature.slice('sig1=:'.length, -1) }
@@ -50,5 +50,5 @@ it('a key of a directory that ends while its directory is remembered is asked fo
   expect(verifyWithDirectory(signed, known, now + 59_000)).toMatchObject({ outcome: invalid })
   const unknown = { status: 'unknown_key', reason: 'key' }
   const later = verifyWithDirectory(signed, known, now + 600_000)
-  expect(later).toMatchObject({ outcome: unknown, isWaiting: true })
+  expect(later).toMatchObject({ outcome: unknown, needsFetch: true })
 })

@@ -27,17 +27,21 @@ interface Vector {
 }
 
 const vectors: Vector[] = [...v1, ...v2]
-const named = vectors.map(({ signature_agent, ...one }, index) => {
+const signedVectors = vectors.map(({ signature_agent, ...vector }, index) => {
   const agent = signature_agent ?? '"https://signature-agent.test"'
-  return { ...one, signature_agent: agent, isAgentCovered: signature_agent !== undefined, index }
+  return { ...vector, signature_agent: agent, isAgentCovered: signature_agent !== undefined, index }
 })
-const ed25519 = named.filter(({ key }) => key.kty === 'OKP')
-const ofAgents = ed25519.filter(({ isAgentCovered }) => isAgentCovered)
+const ed25519 = signedVectors.filter(({ key }) => key.kty === 'OKP')
+const covered = ed25519.filter(({ isAgentCovered }) => isAgentCovered)
 
 const baseUrls = ['https://example.com']
 const hourMs = 60 * 60 * 1000
 
-const requestOf = ({ signature, signature_input, signature_agent }: (typeof named)[number]) => ({
+const requestOf = ({
+  signature,
+  signature_input,
+  signature_agent,
+}: (typeof signedVectors)[number]) => ({
   method: 'GET',
   target: '/path/to/resource',
   rawHeaders: Object.entries({
@@ -47,11 +51,11 @@ const requestOf = ({ signature, signature_input, signature_agent }: (typeof name
   }).flat(),
 })
 
-function signatureIn(vector: (typeof named)[number]): AgentSignature {
+function signatureIn(vector: (typeof signedVectors)[number]): AgentSignature {
   const read = readSignatures(requestOf(vector), baseUrls)
-  const [one] = Array.isArray(read) ? read : []
-  if (one?.status !== 'signed') throw new Error(`not read: ${JSON.stringify(read)}`)
-  return one.signature
+  const [first] = Array.isArray(read) ? read : []
+  if (first?.status !== 'signed') throw new Error(`not read: ${JSON.stringify(read)}`)
+  return first.signature
 }
 
 const keys = directoryKeys(JSON.stringify({ keys: vectors.map(({ key }) => key) })) ?? {}
@@ -60,14 +64,14 @@ function isSigned({ keyId, bases: [base = ''], bytes }: AgentSignature): boolean
   return isSignedBy(keys[keyId]?.x ?? '', { base, bytes })
 }
 
-it('there are vectors of both kinds', () => {
-  expect(named.length).toBe(8)
+it('there are vectors with and without a covered agent', () => {
+  expect(signedVectors.length).toBe(8)
   expect(ed25519.length).toBe(4)
-  expect(ofAgents.length).toBe(2)
+  expect(covered.length).toBe(2)
   expect(Object.keys(keys)).toEqual(['poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U'])
 })
 
-describe.each(ofAgents)('vector $index', (vector) => {
+describe.each(covered)('vector $index', (vector) => {
   const rules = { baseUrls, maxLifetimeMs: hourMs, now: vector.created_ms + 1000 }
 
   it('is signed by its key', () => {
@@ -75,18 +79,18 @@ describe.each(ofAgents)('vector $index', (vector) => {
     expect(isSigned(signatureIn(vector))).toBe(true)
   })
 
-  it('is refused for its lifetime alone', () => {
-    const lasts = signatureIn(vector).expiresAt - vector.created_ms
+  it('is rejected only for its lifetime', () => {
+    const lifetimeMs = signatureIn(vector).expiresAt - vector.created_ms
     const expected =
-      lasts > hourMs ? { status: 'invalid', reason: 'lifetime' } : { status: 'signed' }
+      lifetimeMs > hourMs ? { status: 'invalid', reason: 'lifetime' } : { status: 'signed' }
     expect(checkSignature(requestOf(vector), rules)).toMatchObject(expected)
-    const longer = { ...rules, maxLifetimeMs: lasts }
+    const longer = { ...rules, maxLifetimeMs: lifetimeMs }
     expect(checkSignature(requestOf(vector), longer)).toMatchObject({ status: 'signed' })
-    const atOnce = { maxLifetimeMs: lasts, now: vector.created_ms }
+    const atOnce = { maxLifetimeMs: lifetimeMs, now: vector.created_ms }
     expect(lifetimeProblem(signatureIn(vector), atOnce)).toBe(undefined)
   })
 
-  it('is not signed by its key with any bit changed in base or signature', () => {
+  it('does not verify with any bit of base or signature changed', () => {
     const signature = signatureIn(vector)
     const base = Buffer.from(signature.bases[0] ?? '', 'latin1')
     const changedAt = (bytes: Buffer, at: number, bit: number) => {
@@ -108,7 +112,7 @@ describe.each(ofAgents)('vector $index', (vector) => {
 })
 
 it.each(ed25519.filter(({ isAgentCovered }) => !isAgentCovered))(
-  'vector $index leaves the agent out of what it signs, and is refused for that',
+  'vector $index is rejected because it does not cover the agent',
   (vector) => {
     expect(readSignatures(requestOf(vector), baseUrls)).toEqual([
       { status: 'invalid', reason: 'coverage' },
@@ -116,16 +120,16 @@ it.each(ed25519.filter(({ isAgentCovered }) => !isAgentCovered))(
   },
 )
 
-it.each(named.filter(({ key, isAgentCovered }) => key.kty === 'RSA' && isAgentCovered))(
-  'vector $index is by RSA, whose keys are not read',
+it.each(signedVectors.filter(({ key, isAgentCovered }) => key.kty === 'RSA' && isAgentCovered))(
+  'vector $index has an RSA signature, which is not supported',
   (vector) => {
     const expected = [{ status: 'unknown_key', reason: 'algorithm' }]
     expect(readSignatures(requestOf(vector), baseUrls)).toEqual(expected)
-    const unsaid = {
+    const withoutAlg = {
       ...vector,
       signature_input: vector.signature_input.replace(';alg="rsa-pss-sha512"', ''),
     }
-    expect(readSignatures(requestOf(unsaid), baseUrls)).toEqual(expected)
+    expect(readSignatures(requestOf(withoutAlg), baseUrls)).toEqual(expected)
   },
 )
 

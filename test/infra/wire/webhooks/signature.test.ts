@@ -32,15 +32,15 @@ const [oldSecret, newSecret, otherSecret] = [
 const headers = signatureHeaders({ eventId, body, timestamp, secrets: [newSecret, oldSecret] })
 
 describe('the golden vector', () => {
-  it('is what the first form makes', () => {
-    const made = signatureHeaders({
+  it('matches the plain format', () => {
+    const signed = signatureHeaders({
       eventId,
       body: vector.raw_body,
       timestamp: Number(vector.timestamp),
       secrets: [vector.secret],
     })
-    expect(made['X-Foil-Timestamp']).toBe(vector.timestamp)
-    expect(made['X-Foil-Signature']).toBe(vector.signature)
+    expect(signed['X-Foil-Timestamp']).toBe(vector.timestamp)
+    expect(signed['X-Foil-Signature']).toBe(vector.signature)
   })
 
   const verify = (time: string, signature: string) =>
@@ -57,16 +57,16 @@ describe('the golden vector', () => {
 
   it.each([
     ['an invalid signature', vector.timestamp, vector.invalid_signature],
-    ['another time', vector.expired_timestamp, vector.signature],
+    ['a different time', vector.expired_timestamp, vector.signature],
     ['an upper-case signature', vector.timestamp, vector.signature.toUpperCase()],
     ['two signatures', vector.timestamp, `${vector.signature},${vector.signature}`],
-  ])('does not with %s', (_what, time, signature) => {
+  ])('does not verify with %s', (_what, time, signature) => {
     expect(verify(time, signature).valid).toBe(false)
   })
 })
 
 describe('a delivery during a rotation', () => {
-  it('has one hexadecimal signature, of the newest secret, in the first form', async () => {
+  it('has one hexadecimal signature in the plain format, by the newest secret', async () => {
     const key = await webcrypto.subtle.importKey(
       'raw',
       new TextEncoder().encode(newSecret),
@@ -82,20 +82,17 @@ describe('a delivery during a rotation', () => {
   it.each([
     ['new', newSecret],
     ['old', oldSecret],
-  ])(
-    'verifies with the %s secret by our verifier and the library standardwebhooks',
-    (_, secret) => {
-      expect(verifySignature({ headers, body, secrets: [secret], now })).toEqual({ valid: true })
-      expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
-    },
-  )
+  ])('verifies with the %s secret, here and in the library standardwebhooks', (_, secret) => {
+    expect(verifySignature({ headers, body, secrets: [secret], now })).toEqual({ valid: true })
+    expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
+  })
 
-  it('does not verify with a secret that is neither', () => {
+  it('does not verify with another secret', () => {
     expect(() => new Webhook(otherSecret).verify(body, headers)).toThrow('No matching signature')
     expect(verifySignature({ headers, body, secrets: [otherSecret], now }).valid).toBe(false)
   })
 
-  it('verifies with one of the forms, and with lower-case names and lists, as servers hand them on', () => {
+  it('verifies with either format, lower-case names and lists of values', () => {
     const entries = Object.entries(headers)
     const only = (prefix: string) => entries.filter(([name]) => name.startsWith(prefix))
     const listed = entries.map(([name, value]) => [name.toLowerCase(), [value]])
@@ -106,7 +103,7 @@ describe('a delivery during a rotation', () => {
   })
 })
 
-describe('what does not verify', () => {
+describe('verification fails for', () => {
   const verify = (changes: Record<string, string | string[] | undefined>, text = body) =>
     verifySignature({
       headers: { ...headers, ...changes },
@@ -115,7 +112,7 @@ describe('what does not verify', () => {
       now,
     })
 
-  test('a body changed anywhere', () => {
+  test('a changed body', () => {
     const bytes = Buffer.from(body)
     const at = randomInt(bytes.length)
     bytes[at] = (bytes[at] ?? 0) ^ 1
@@ -123,7 +120,7 @@ describe('what does not verify', () => {
     expect(() => new Webhook(newSecret).verify(bytes.toString(), headers)).toThrow()
   })
 
-  test('another time or id', () => {
+  test('a changed time or id', () => {
     const other = String(timestamp + 1)
     expect(verify({ 'X-Foil-Timestamp': other, 'webhook-timestamp': other }).valid).toBe(false)
     const id = { 'webhook-id': 'evt_other', 'X-Foil-Signature': undefined }
@@ -153,24 +150,24 @@ describe('what does not verify', () => {
   })
   test.each([
     ['no headers', {}],
-    ['half of each form', { 'X-Foil-Timestamp': '1', 'webhook-id': 'evt_1' }],
-    ['a time that is no number', foil('1e9')],
+    ['half of each format', { 'X-Foil-Timestamp': '1', 'webhook-id': 'evt_1' }],
+    ['a time that is not a number', foil('1e9')],
     ['empty signatures', standard('')],
     ['another version', standard('v2,aaaa')],
-    ['a header that came twice', foil(['1', '1'])],
+    ['a repeated header', foil(['1', '1'])],
   ])('%s', (_what, few) => {
     const result = verifySignature({ headers: few, body, secrets: [newSecret], now })
     expect(result).toMatchObject({ valid: false, problem: expect.stringMatching(/\w/) })
   })
 })
 
-test('a delivery that nothing signs is not made', () => {
+test('signing requires a secret', () => {
   expect(() => signatureHeaders({ eventId, body, timestamp, secrets: [] })).toThrow(
     'signing secret',
   )
 })
 
-test('the body carries the data byte for byte, in the order of the interface description', () => {
+test('the body has the data byte for byte, and members in the documented order', () => {
   const data = '{"b":1.0,  "a":"\\u00e4"}'
   const text = webhookBody({ id: 'evt_1', type: 'session.result.persisted', created_at: 0, data })
   expect(text).toBe(
@@ -181,12 +178,12 @@ test('the body carries the data byte for byte, in the order of the interface des
 describe('signing secrets', () => {
   const keyring = createKeyring(randomBytes(32).toString('base64'))
 
-  it('are whsec_ and the base64 of 33 bytes, each another', () => {
+  it('are whsec_ and random 33 bytes in base64', () => {
     expect(newSecret).toMatch(/^whsec_[A-Za-z0-9+/]{44}$/)
     expect(newSecret).not.toBe(oldSecret)
   })
 
-  it('are told from texts of another shape, such as a part of one', () => {
+  it('are distinguished from other texts, such as truncated secrets', () => {
     expect(isSigningSecret(newSecret)).toBe(true)
     const cut = [newSecret.slice(0, -1), newSecret.slice(0, -4), newSecret.slice(6), '']
     const longer = [`${newSecret}AAAA`, `${newSecret} `]
@@ -194,18 +191,18 @@ describe('signing secrets', () => {
     expect([...cut, ...longer, notBase64].filter(isSigningSecret)).toEqual([])
   })
 
-  it('open under the keyring that sealed them, for their endpoint', () => {
-    const about = { keyring, endpointId: 'we_1' }
-    const sealed = sealSigningSecret({ ...about, random: randomBytes, secret: newSecret })
+  it('can be opened only with their keyring and endpoint', () => {
+    const owner = { keyring, endpointId: 'we_1' }
+    const sealed = sealSigningSecret({ ...owner, random: randomBytes, secret: newSecret })
     expect(sealed.includes(Buffer.from(newSecret))).toBe(false)
-    expect(openSigningSecret({ ...about, sealed })).toBe(newSecret)
-    const elsewhere = { ...about, endpointId: 'we_2' }
+    expect(openSigningSecret({ ...owner, sealed })).toBe(newSecret)
+    const elsewhere = { ...owner, endpointId: 'we_2' }
     expect(() => openSigningSecret({ ...elsewhere, sealed })).toThrow('we_2')
     const other = createKeyring(randomBytes(32).toString('base64'))
-    expect(() => openSigningSecret({ ...about, keyring: other, sealed })).toThrow('we_1')
+    expect(() => openSigningSecret({ ...owner, keyring: other, sealed })).toThrow('we_1')
   })
 
-  it('sign until the moment they expire', () => {
+  it('are active until they expire', () => {
     const rows = [{ expires_at: null }, { expires_at: 11 }, { expires_at: 10 }, { expires_at: 9 }]
     expect(activeSecrets(rows, 10)).toEqual([{ expires_at: null }, { expires_at: 11 }])
   })

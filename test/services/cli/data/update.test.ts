@@ -10,7 +10,7 @@ import { encodeAddresses } from '../../../../infra/ip/data/file.ts'
 import { followAddresses } from '../../../../infra/ip/data/follow.ts'
 import { indexRanges, type Range } from '../../../../infra/ip/data/ranges.ts'
 import { readAddresses, recordsAt } from '../../../../infra/ip/data/read.ts'
-import { type DataSource, dataSources, groups } from '../../../../infra/ip/data/sources.ts'
+import { type DataSource, dataSources, sourceGroups } from '../../../../infra/ip/data/sources.ts'
 import { updateAddresses } from '../../../../services/cli/data/update.ts'
 
 const now = new Date('2026-12-01T12:00:00Z')
@@ -28,7 +28,7 @@ const last = (made = '2026-11-01') => ({
   }),
 })
 
-/** Every second 8.8.n.0/24, so that they stay apart. */
+/** Returns every second 8.8.n.0/24, so that ranges don't merge. */
 function slash24s(count: number, name: string, from = 0): Range[] {
   return Array.from({ length: count }, (_, i) => {
     const start = 0x08080000 + (from + i) * 512
@@ -54,7 +54,7 @@ async function put(name: string, content: string | Buffer): Promise<void> {
   await utimes(path.join(folder, name), now, now)
 }
 const update = (options = {}) =>
-  updateAddresses({ file, from: folder, groups, isTrusted: false, now, ...options })
+  updateAddresses({ file, from: folder, groups: sourceGroups, isTrusted: false, now, ...options })
 
 const failed = (title: string, reason: RegExp) => ({
   taken: [],
@@ -67,7 +67,7 @@ async function startFrom(data = last()): Promise<void> {
 }
 
 describe('an update from a folder', () => {
-  it('takes what is there, and leaves the rest as it was', async () => {
+  it('applies the files that exist, and keeps the rest of the data', async () => {
     await startFrom()
     await put('dbip-country-lite-2026-12.csv.gz', gzipSync(csv(9, 'FR')))
     await put('tor.txt', '8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n8.8.40.9\n')
@@ -100,7 +100,7 @@ describe('an update from a folder', () => {
       /only .* sampled addresses match/,
     ],
     ['nothing', 'an error page', /no IPv4 addresses/],
-  ])('a file with %s is not taken, unless it is trusted', async (_, content, reason) => {
+  ])('a file with %s is rejected, unless it is trusted', async (_, content, reason) => {
     await startFrom()
     const before = await readFile(file)
     await put('dbip-country-lite-2026-12.csv', content)
@@ -110,7 +110,7 @@ describe('an update from a folder', () => {
     expect(trusted.taken).toHaveLength(content.includes('8.8') ? 1 : 0)
   })
 
-  it('reads iporigin from its wheel, without what has no licence', async () => {
+  it('reads iporigin from its wheel, without the unlicensed labels', async () => {
     await startFrom()
     const labels = ['Hetzner\thosting', 'Akamai\tcdn', 'Apple Private Relay\tvpn']
     const files = {
@@ -127,11 +127,23 @@ describe('an update from a folder', () => {
   })
 
   it.each([
-    ['no archive', Buffer.from('not a zip'), /invalid zip/],
-    ['another one', Buffer.from(zipSync({ 'ranges.bin': strToU8('x') })), /is not in the archive/],
-    ['one that says it is huge', saying(iporiginWheel(), 4_000_000_000), /larger/],
-    ['one that unpacks to more than it says', saying(iporiginWheel(), 20), /./],
-  ])('a wheel that is %s fails by itself', async (_, wheel, reason) => {
+    ['not an archive', Buffer.from('not a zip'), /invalid zip/],
+    [
+      'another archive',
+      Buffer.from(zipSync({ 'ranges.bin': strToU8('x') })),
+      /is not in the archive/,
+    ],
+    [
+      'an archive with a huge declared size',
+      withDeclaredSize(iporiginWheel(), 4_000_000_000),
+      /larger/,
+    ],
+    [
+      'an archive that unpacks to more than its declared size',
+      withDeclaredSize(iporiginWheel(), 20),
+      /./,
+    ],
+  ])('a wheel that is %s fails and changes nothing', async (_, wheel, reason) => {
     await startFrom()
     const before = await readFile(file)
     await put('iporigin-9.9.9-py3-none-any.whl', wheel)
@@ -139,7 +151,7 @@ describe('an update from a folder', () => {
     expect(await readFile(file)).toEqual(before)
   })
 
-  it('takes only the groups that are switched on', async () => {
+  it('applies only the selected groups', async () => {
     await startFrom()
     await put('tor.txt', '8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n')
     expect((await update({ groups: ['country', 'bots'] })).taken).toEqual([])
@@ -147,16 +159,18 @@ describe('an update from a folder', () => {
   })
 })
 
-it('the first update begins with the file that comes along', async () => {
+it('the first update starts from the bundled file', async () => {
   await put('shipped.bin', encodeAddresses(last()))
   await put('bingbot.json', '{"prefixes":[{"ipv4Prefix":"9.9.9.0/24"}]}')
-  expect((await update({ shipped: path.join(folder, 'shipped.bin') })).taken).toEqual(['Bingbot'])
+  expect((await update({ initialFile: path.join(folder, 'shipped.bin') })).taken).toEqual([
+    'Bingbot',
+  ])
   const data = await readAddresses(file)
   expect(recordsAt(data, '9.9.9.9').bot).toBe('Bingbot')
   expect(recordsAt(data, '8.8.16.1').anonymous).toMatchObject({ provider_name: 'Mullvad' })
 })
 
-it('fetches from the web, and one source that fails stops no other', async () => {
+it('downloads sources, and continues after a failed one', async () => {
   await startFrom()
   const server = createServer((request, response) => {
     response.statusCode = request.url === '/tor' ? 200 : 500
@@ -167,8 +181,8 @@ it('fetches from the web, and one source that fails stops no other', async () =>
   const port = typeof address === 'object' ? address?.port : 0
   const at = (title: string, where: string): DataSource[] =>
     dataSources
-      .filter((one) => one.title === title)
-      .map((one) => ({ ...one, url: () => `http://127.0.0.1:${port}/${where}` }))
+      .filter((source) => source.title === title)
+      .map((source) => ({ ...source, url: () => `http://127.0.0.1:${port}/${where}` }))
   const { taken, failed } = await update({
     from: undefined,
     sources: [...at('Googlebot', 'bot'), ...at('Tor', 'tor')],
@@ -180,21 +194,21 @@ it('fetches from the web, and one source that fails stops no other', async () =>
   ])
 })
 
-it('sources are fetched by https, from no registry of packages, and files are not taken for each other', () => {
+it('sources use https, no package registries, and distinct file names', () => {
   for (const { url } of dataSources)
     expect(url?.(now) ?? 'https://').toMatch(/^https:\/\/(?!.*(npm|pypi|pythonhosted|jsdelivr))/)
   const names = dataSources.map(({ file: name }) => name)
   expect(
     names.filter((name) => names.some((other) => other !== name && name.startsWith(other))),
   ).toEqual([])
-  expect(new Set(dataSources.map(({ group }) => group))).toEqual(new Set(groups))
+  expect(new Set(dataSources.map(({ group }) => group))).toEqual(new Set(sourceGroups))
 })
 
-describe('a server that follows the file', () => {
+describe('a server that watches the file', () => {
   const country = (data: ReturnType<Awaited<ReturnType<typeof followAddresses>>['current']>) =>
     recordsAt(data, '8.8.0.1').city
 
-  it('has the new data without a restart, and the old ones while the new ones cannot be read', async () => {
+  it('loads new data without a restart, and keeps the old data while the new file is broken', async () => {
     await startFrom()
     const warnings: string[] = []
     const warn = (text: string) => void warnings.push(text)
@@ -202,8 +216,8 @@ describe('a server that follows the file', () => {
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     await writeFile(file, 'broken')
     await utimes(file, 1, 1)
-    const refused = /failed to load the new IP data file/
-    await vi.waitFor(() => expect(warnings.join()).toMatch(refused), 20_000)
+    const warning = /failed to load the new IP data file/
+    await vi.waitFor(() => expect(warnings.join()).toMatch(warning), 20_000)
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     const french = indexRanges({ ipv4: slash24s(10, 'FR'), ipv6: [] })
     await writeFile(file, encodeAddresses({ ...last(), country: french }))
@@ -216,7 +230,7 @@ describe('a server that follows the file', () => {
   it.each([
     ['2020-01-01', 1],
     [new Date().toISOString().slice(0, 10), 0],
-  ])('warns in one line of a file of %s: %i', async (made, count) => {
+  ])('warns once about a file of %s: %i', async (made, count) => {
     await startFrom(last(made))
     const warnings: string[] = []
     const followed = await followAddresses({ file, warn: (text) => void warnings.push(text) })
@@ -227,7 +241,7 @@ describe('a server that follows the file', () => {
     ).toBe(true)
   })
 
-  it('reads the file that comes along where there is none, and refuses a broken one at the start', async () => {
+  it('uses the bundled file if there is none, and rejects a broken file at startup', async () => {
     const warn = () => undefined
     const followed = await followAddresses({ file, warn })
     followed.stop()
@@ -239,7 +253,7 @@ describe('a server that follows the file', () => {
   }, 60_000)
 })
 
-// A range 9.0.n.0/24 for each label.
+// Encodes one range 9.0.n.0/24 per label.
 function iporiginOf(labels: string[]): Buffer {
   const head = Buffer.alloc(28)
   head.write('IPORIGIN')
@@ -263,8 +277,8 @@ const iporiginWheel = () =>
     'iporigin/data/ranges.bin': iporiginOf(Array.from({ length: 2000 }, () => 'Hetzner\thosting')),
   })
 
-/** An archive of one file whose directory says another length of it, unpacked. */
-function saying(zip: Uint8Array, length: number): Buffer {
+/** Returns the archive with another unpacked size in its directory. */
+function withDeclaredSize(zip: Uint8Array, length: number): Buffer {
   const changed = Buffer.from(zip)
   changed.writeUInt32LE(length, changed.indexOf('PK\x01\x02', 0, 'latin1') + 24)
   return changed

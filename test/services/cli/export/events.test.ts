@@ -17,7 +17,7 @@ beforeEach(() => {
   log = createMemoryLog({ now: () => now })
 })
 
-/** Events are recorded a minute after another. */
+/** Appends events, each recorded one minute after the previous one. */
 async function append(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     now += 60_000
@@ -43,8 +43,8 @@ async function offsets(selection: Partial<EventSelection> = {}, onAdd = async ()
     { log, codec, skips: noSkips },
     { ...everything, ...selection },
     {
-      async add(some) {
-        rows.push(...some)
+      async add(added) {
+        rows.push(...added)
         await onAdd()
       },
       onProgress: (done, total) => progress.push([done, total]),
@@ -53,7 +53,7 @@ async function offsets(selection: Partial<EventSelection> = {}, onAdd = async ()
   return { offsets: rows.map(({ offset }) => offset), progress: progress.at(-1) }
 }
 
-it('has the events that the log had when it began', async () => {
+it('exports the events that were in the log at the start', async () => {
   await append(2500)
   let more = 0
   const exported = await offsets({}, async () => {
@@ -63,25 +63,25 @@ it('has the events that the log had when it began', async () => {
   expect(exported.progress).toEqual([2500, 2500])
 })
 
-it('only events that were recorded in the time are in it', async () => {
+it('exports only events recorded in the selected time', async () => {
   await append(12)
   const exported = await offsets({ since: 3 * 60_000, until: 6 * 60_000 })
   expect(exported.offsets).toEqual([2, 3, 4])
 })
 
 it.each([{ type: 'SessionErased' }, { environment: 'test' }, { organizationId: 'org_x' }])(
-  'has only what is selected: %j',
+  'exports only selected events: %j',
   async (selection) => {
     await append(1)
     expect((await offsets(selection)).offsets).toEqual([])
   },
 )
 
-it('has no rows of a topic without records', async () => {
+it('exports no rows from an empty topic', async () => {
   expect((await offsets()).offsets).toEqual([])
 })
 
-it('a record that cannot be read ends it with its place', async () => {
+it('fails at an unreadable record and names its position', async () => {
   await append(2)
   await log.append([{ topic, key: 'x', value: Buffer.from('not ours'), headers: {} }])
   await expect(offsets()).rejects.toThrow('tidegate.sessions.v1/0 offset 2 cannot be read')

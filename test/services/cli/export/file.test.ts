@@ -19,10 +19,10 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 const write = (fill: (add: RowSink['add']) => Promise<void>) =>
   writeExport({ file, format: 'csv', columns }, fill)
 const fill = (add: RowSink['add']) => add([{ place: 1 }, { place: 2 }])
-const whole = 'place\r\n1\r\n2\r\n'
+const complete = 'place\r\n1\r\n2\r\n'
 
-describe('the file of an export', () => {
-  it('has its name only when it is complete, and only its owner can read it', async () => {
+describe('the export file', () => {
+  it('has its final name only once complete, and only its owner can read it', async () => {
     const rows = await write(async (add) => {
       await fill(add)
       expect(await readdir(folder)).toEqual(['rows.csv.part'])
@@ -30,7 +30,7 @@ describe('the file of an export', () => {
     })
     expect(rows).toBe(2)
     expect(await readdir(folder)).toEqual(['rows.csv'])
-    expect(await readFile(file, 'utf8')).toBe(whole)
+    expect(await readFile(file, 'utf8')).toBe(complete)
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
 
@@ -45,7 +45,7 @@ describe('the file of an export', () => {
     expect(sizes).toEqual([...new Set(sizes)].sort((a, b) => a - b))
   })
 
-  it('is not there after a failure, nor what was written of it', async () => {
+  it('is deleted after a failure', async () => {
     const failing = write(async (add) => {
       await fill(add)
       throw new Error('the database is gone')
@@ -54,31 +54,31 @@ describe('the file of an export', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  it('takes the place of what a killed export left', async () => {
+  it('replaces the partial file of a killed export', async () => {
     await writeFile(`${file}.part`, 'place\r\n9\r\n', { mode: 0o644 })
     await write(fill)
     expect(await readdir(folder)).toEqual(['rows.csv'])
-    expect(await readFile(file, 'utf8')).toBe(whole)
+    expect(await readFile(file, 'utf8')).toBe(complete)
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
 
   it.each([
-    ['before it begins', () => writeFile(file, 'mine')],
-    ['as a link to nowhere', () => symlink('/nowhere/at/all', file)],
-  ])('never replaces one that is there %s', async (_, make) => {
+    ['before the export', () => writeFile(file, 'mine')],
+    ['as a dangling link', () => symlink('/nowhere/at/all', file)],
+  ])('never replaces a file that exists %s', async (_, make) => {
     await make()
-    let isBegun = false
+    let hasStarted = false
     const writing = write(async () => {
-      isBegun = true
+      hasStarted = true
     })
     await expect(writing).rejects.toThrow(
       `--out: ${file} already exists: delete it, or choose a new file`,
     )
-    expect(isBegun).toBe(false)
+    expect(hasStarted).toBe(false)
     expect(await readdir(folder)).toEqual(['rows.csv'])
   })
 
-  it('never replaces one that came meanwhile', async () => {
+  it('never replaces a file that was created in the meantime', async () => {
     const writing = write(async (add) => {
       await fill(add)
       await writeFile(file, 'mine')
@@ -88,15 +88,15 @@ describe('the file of an export', () => {
     expect(await readFile(file, 'utf8')).toBe('mine')
   })
 
-  it('never has the name while another export writes it', async () => {
+  it('gets its final name from only one of two concurrent exports', async () => {
     const inner = Promise.withResolvers<void>()
-    const begun = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
     const first = write(async (add) => {
       await fill(add)
-      begun.resolve()
+      started.resolve()
       await inner.promise
     })
-    await begun.promise
+    await started.promise
     const second = write(async (add) => {
       await add([{ place: 9 }])
       inner.resolve()
@@ -108,14 +108,14 @@ describe('the file of an export', () => {
   })
 })
 
-it('a text that a spreadsheet would run has an apostrophe before it in CSV, and in nothing else', async () => {
+it('text that a spreadsheet would run as a formula gets an apostrophe, in CSV only', async () => {
   const texts: ExportColumn[] = [
     { name: 'user_agent', type: 'text' },
     { name: 'points', type: 'integer' },
   ]
-  const said = '=HYPERLINK("https://evil.example")'
+  const formula = '=HYPERLINK("https://evil.example")'
   const rows = [
-    { user_agent: said, points: -5 },
+    { user_agent: formula, points: -5 },
     { user_agent: '-1', points: 1 },
     { user_agent: 'a=1', points: null },
   ]

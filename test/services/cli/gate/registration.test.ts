@@ -2,10 +2,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { registerSampleService } from '../../../../services/cli/gate/registration.ts'
 import { serveLocally } from '../../../support/local-server.ts'
 
-test('a service that cannot be looked up is not registered', async () => {
-  const asked: string[] = []
+test('a failed lookup of the service stops its registration', async () => {
+  const requests: string[] = []
   const server = await serveLocally(({ method, url }, response) => {
-    asked.push(`${method} ${url}`)
+    requests.push(`${method} ${url}`)
     const error = { code: 'service.unavailable', message: 'Not now.' }
     response.writeHead(503, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ error }))
@@ -20,5 +20,5 @@ test('a service that cannot be looked up is not registered', async () => {
   }
   const service = { serviceId: 'sample', name: 'Sample', url: 'http://127.0.0.1:1/' }
   await expect(registerSampleService(target, service)).rejects.toThrow('Not now.')
-  expect(asked).toEqual(['GET /v1/gate/services/sample'])
+  expect(requests).toEqual(['GET /v1/gate/services/sample'])
 })

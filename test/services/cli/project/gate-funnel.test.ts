@@ -17,7 +17,7 @@ async function post(path: string, token: string, payload: object) {
   return JSON.parse(body).data
 }
 
-// A signup whose credentials were taken is answered with an error.
+// The status of a signup whose credentials were retrieved is an error code.
 async function statusOf({ id, pollToken }: { id: string; pollToken: string }): Promise<string> {
   const headers = { authorization: `Bearer ${pollToken}` }
   const { body } = await world.app.inject({ url: `/v1/gate/sessions/${id}`, headers })
@@ -25,15 +25,15 @@ async function statusOf({ id, pollToken }: { id: string; pollToken: string }): P
   return data?.status ?? error.code
 }
 
-/** Opens a signup whose agent has to send the code of the consent page. */
+/** Opens a signup whose agent must send the code from the consent page. */
 async function openClaim(service_id: string) {
   const { delivery } = generateDeliveryKeys()
-  const asked = { service_id, account_name: 'Robin', delivery, claim: 'supported' }
-  const { id, poll_token: pollToken } = await post('sessions', '', asked)
+  const request = { service_id, account_name: 'Robin', delivery, claim: 'supported' }
+  const { id, poll_token: pollToken } = await post('sessions', '', request)
   return { id, pollToken }
 }
 
-test('counts signups and logins as the API answers for each of them', async () => {
+test('counts signups and logins with the statuses that the API returns', async () => {
   const { gate } = world
   const organizationId = await world.organization('Funnel')
   const serviceId = await world.service(organizationId)

@@ -19,10 +19,10 @@ import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 const kills = 4
-const perTurn = 150
+const eventsPerKill = 150
 const cases = clusterLogs().flatMap((log) => [2, 12].map((partitions) => ({ log, partitions })))
 
-// Every decision counts once: one that was applied twice, or not at all, would show.
+// Counts decisions, so that one applied twice or not at all would show.
 const counter = `export default {
   name: 'counter',
   version: 1,
@@ -42,7 +42,7 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
   let settings: Record<string, string>
   let kafka: Awaited<ReturnType<typeof kafkaPlace>> | undefined
 
-  // What the API answers from is in a database of its own, and gets the same events.
+  // The API has its own database, which gets the same events.
   beforeAll(async () => {
     world = await startWorld()
     database = await createTestDatabase()
@@ -71,7 +71,7 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
     await world?.stop()
   })
 
-  test('have the numbers of the API after kills at random moments', async () => {
+  test('match the API after kills at random moments', async () => {
     const seed = randomInt(2 ** 32)
     console.log(`kills of views on ${name}, ${partitions} partitions: seed ${seed}`)
     const random = createNumbers(seed)
@@ -81,9 +81,9 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
     const key = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
     const appended = new Map<string, number>()
 
-    // Three decisions of a session on average.
+    // Three decisions per session on average.
     async function append(from: number): Promise<void> {
-      const events = Array.from({ length: perTurn }, (_, i) =>
+      const events = Array.from({ length: eventsPerKill }, (_, i) =>
         decisionOf(from + i, { organizationId, now: world.now.ms, random }),
       )
       for (const { event } of events) {
@@ -91,19 +91,21 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
         appended.set(verdict, (appended.get(verdict) ?? 0) + 1)
       }
       const { codec } = world.deps
-      const records = events.map(({ event, meta }) => codec.toCausedRecord(event, meta, testCause))
-      for (const one of [world.log, log]) await one.append(records)
+      const records = events.map(({ event, meta }) =>
+        codec.toRecordWithCause(event, meta, testCause),
+      )
+      for (const eventLog of [world.log, log]) await eventLog.append(records)
     }
 
     for (let n = 0; n < kills; n++) {
       const running = [verdicts, file].map((view) => startCli(['project', view], settings))
-      const aim = Math.floor((n + random()) * perTurn)
-      await append(n * perTurn)
+      const aim = Math.floor((n + random()) * eventsPerKill)
+      await append(n * eventsPerKill)
       await eventually(async () => expect(await counted()).toBeGreaterThanOrEqual(aim), {
         timeoutMs: 60_000,
         intervalMs: 5,
       })
-      for (const one of running) one.kill('SIGKILL')
+      for (const child of running) child.kill('SIGKILL')
       await Promise.all(running.map(({ result }) => result))
     }
     for (const view of [verdicts, file])

@@ -15,7 +15,7 @@ import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { startView } from './start-view.ts'
 
-/** All that events say of a person, as it is read. */
+/** A view that stores all personal data of events. */
 const peopleView = `export default {
   name: 'people',
   version: 1,
@@ -29,15 +29,15 @@ const peopleView = `export default {
   session: 'session_id',
   handle({ type, data, facts }) {
     const { session_id, request, visitor } = data
-    const said = facts
+    const values = facts
       ? { address: facts.ip_address, url: request.url, agent: facts.user_agent, visitor: visitor?.id }
       : { user: data.client_user_id }
-    return [{ table: 'people', key: { session_id }, to: (row) => ({ session_id, ...row, ...said }) }]
+    return [{ table: 'people', key: { session_id }, to: (row) => ({ session_id, ...row, ...values }) }]
   },
 }
 `
 
-describe.each(openTestLogs())('a view that has all of people, on $name', async (testLog) => {
+describe.each(openTestLogs())('a view of personal data, on $name', async (testLog) => {
   const folder = temporaryFolder('people-view')
   const world = await openProjectionWorld()
   const log = await testLog.open()
@@ -48,13 +48,13 @@ describe.each(openTestLogs())('a view that has all of people, on $name', async (
     await testLog.cleanup()
   })
 
-  test('has no byte of a person in any file after an erasure and a vacuum', async () => {
+  test('leaves no erased data in any database file after a vacuum', async () => {
     const file = path.join(folder, 'people.ts')
     await writeFile(file, peopleView)
     const { pool } = world.database
-    const someone = [person(1), person(2)]
-    const others = [person(3), person(4)]
-    for (const one of [...someone, ...others]) await world.append(log, one.events)
+    const erasedPeople = [person(1), person(2)]
+    const otherPeople = [person(3), person(4)]
+    for (const someone of [...erasedPeople, ...otherPeople]) await world.append(log, someone.events)
     const { running } = await startView({ pool, log, codec: world.codec }, await loadView(file))
     const sql = 'select count("user")::integer as n from view_people.people'
     const hasRows = (n: number) =>
@@ -66,23 +66,24 @@ describe.each(openTestLogs())('a view that has all of people, on $name', async (
     const everywhere = Array(5).fill(expect.arrayContaining(['people']))
 
     await hasRows(4)
-    for (const one of [...someone, ...others]) expect(await filesWith(one)).toEqual(everywhere)
-    const erased = visitorErased(someone.map(({ session }) => session))
+    for (const someone of [...erasedPeople, ...otherPeople])
+      expect(await filesWith(someone)).toEqual(everywhere)
+    const erased = visitorErased(erasedPeople.map(({ session }) => session))
     await world.append(log, [
       { meta: decision(9).meta, event: { type: 'VisitorErased', data: erased } },
     ])
     await hasRows(2)
-    // Later events of an erased session are passed over, and leave nothing.
+    // Later events of an erased session are skipped.
     await world.append(log, [...person(1, 100).events, ...person(5).events])
     await hasRows(3)
     await running.stop()
     const nowhere = Array(5).fill([])
-    // A vacuum keeps rows that an older transaction may still see.
+    // Retry: a vacuum keeps rows that an older transaction may still see.
     await eventually(async () => {
       await vacuumView(pool, 'people')
-      for (const one of someone) expect(await filesWith(one)).toEqual(nowhere)
+      for (const someone of erasedPeople) expect(await filesWith(someone)).toEqual(nowhere)
     })
-    for (const one of others) expect(await filesWith(one)).toEqual(everywhere)
+    for (const someone of otherPeople) expect(await filesWith(someone)).toEqual(everywhere)
   })
 })
 
@@ -117,7 +118,7 @@ function person(n: number, later = 0) {
   return { session, values, events }
 }
 
-/** The files of all relations in the view's schemas, as they lie on the disk, with the names of these. */
+/** Returns the data files of all tables and indexes in the view's schemas, with the relation names. */
 async function viewFiles(pool: pg.Pool, view: string): Promise<Place[]> {
   await pool.query('checkpoint')
   const { rows } = await pool.query<Place>(
@@ -132,7 +133,7 @@ async function viewFiles(pool: pg.Pool, view: string): Promise<Place[]> {
   return rows
 }
 
-/** Gives back to the disk what was deleted from the view's tables. */
+/** Rewrites the view's tables without deleted rows. */
 async function vacuumView(pool: pg.Pool, view: string): Promise<void> {
   const { rows } = await pool.query<{ tables: string }>(
     `select string_agg(format('%I.%I', schemaname, tablename), ', ') as tables from pg_tables where schemaname ~ $1`,

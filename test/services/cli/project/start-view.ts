@@ -3,13 +3,13 @@ import { migrateHome } from '../../../../infra/event-store/builds.ts'
 import type { EventCodec } from '../../../../infra/event-store/codec.ts'
 import { runProjection } from '../../../../infra/event-store/runner.ts'
 import type { EventLog, Position } from '../../../../infra/log/port.ts'
-import { withRecordErrors } from '../../../../services/cli/project/poison.ts'
 import { projectionOf } from '../../../../services/cli/project/projection.ts'
+import { withRecordErrors } from '../../../../services/cli/project/record-errors.ts'
 import type { View } from '../../../../services/cli/project/view.ts'
 import { noSkips } from '../../../support/no-skips.ts'
 import { silent } from '../../../support/projections.ts'
 
-/** Fills the view as `tidegate project` does. `stops` gets where it stands still. */
+/** Fills the view as `tidegate project` does. `stops` collects the records at which it stops, with their errors. */
 export async function startView(
   { pool, log, codec }: { pool: pg.Pool; log: EventLog; codec: EventCodec },
   view: View,
@@ -26,7 +26,7 @@ export async function startView(
     logger: silent,
     skips: noSkips,
     onStopped,
-    applied: { advance: () => {}, onAdvance: () => () => {} },
+    applied: { reportCommit: () => {}, onAdvance: () => () => {} },
   })
   return { projection, running, stops }
 }

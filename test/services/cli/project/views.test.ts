@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { applyBatches } from '../../../../infra/event-store/apply-batch.ts'
 import {
-  buildOffsets,
   findLiveBuild,
   initStartOffset,
+  loadBuildOffsets,
   migrateHome,
 } from '../../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { createFindCutoffs, projectionOf } from '../../../../services/cli/project/projection.ts'
-import { loadView, readView, type View } from '../../../../services/cli/project/view.ts'
+import { loadView, parseView, type View } from '../../../../services/cli/project/view.ts'
 import { decision, decisions, id } from '../../../projections/world-events.ts'
 import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -19,7 +19,7 @@ import { startView } from './start-view.ts'
 
 const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 
-describe.each(openTestLogs())("a view of one's own on $name", async (testLog) => {
+describe.each(openTestLogs())('a custom view on $name', async (testLog) => {
   const world = await openProjectionWorld()
   const log = await testLog.open()
   await ensureTopics(log)
@@ -40,7 +40,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
   const countsAtLeast = (sql: string, n: number) =>
     eventually(async () => expect(await count(sql)).toBeGreaterThanOrEqual(n))
 
-  test('has each session once, and goes on where it stopped', async () => {
+  test('counts each session once, and resumes after a restart', async () => {
     const view = await loadView(verdicts)
     const { running } = await start(view)
     const sum = 'select sum(sessions) from view_verdicts_by_page.verdicts_a_day'
@@ -52,7 +52,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     await again.running.stop()
   })
 
-  test('drops what it had for another version, and reads the log again', async () => {
+  test('drops the tables of another version, and reads the log again', async () => {
     const pool = world.database.pool
     const changed = (version: number, columns: Record<string, string>) =>
       viewOf('changed', {
@@ -82,7 +82,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     expect(rows).toEqual([{ nspname: 'view_changed_b2', reads: true }])
   })
 
-  test('loses the rows of who is erased and of what has ended', async () => {
+  test('deletes the rows of erased and expired sessions', async () => {
     const view = await loadView(verdicts)
     const { projection, running } = await start(view)
     const pool = world.database.pool
@@ -90,7 +90,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     await counts(rows, 101)
     await world.append(log, [erasureOf(id('sid', 1))])
     await counts(rows, 100)
-    // Later decisions of an erased session are passed over.
+    // Later decisions of an erased session are skipped.
     await world.append(log, [decision(9001, { session: 1 }), decision(9002), expiry(farAhead)])
     await counts(rows, 101)
     const findCutoffs = createFindCutoffs(projection)
@@ -100,13 +100,13 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     if (!build || !prune) throw new Error('the view has no build')
     await pruneBuild({ pool, build, prune, cutoffs: await findCutoffs(pool) })
     expect(await count(rows)).toBe(0)
-    expect((await buildOffsets(pool, build)).length).toBeGreaterThan(1)
-    // Neither of the erasure and the expiry, nor of what came of an erased session.
+    expect((await loadBuildOffsets(pool, build)).length).toBeGreaterThan(1)
+    // Excludes the erasure, the expiry, and the events of the erased session.
     expect(await count(`select count(*) from ${build.schema}.own_events`)).toBe(302)
     await running.stop()
   })
 
-  test('stands still at the event of which its handler throws, and says nothing of what it has', async () => {
+  test('stops at the event whose handler throws, without revealing its data', async () => {
     const view = viewOf('thrower', {
       tables: { days: { columns: { day: 'bigint', sessions: 'integer' }, key: ['day'] } },
       handle() {
@@ -122,7 +122,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     await running.stop()
   })
 
-  test('counts each event once where its rows are counters', async () => {
+  test('applies each event exactly once', async () => {
     const view = viewOf('counter', {
       tables: {
         verdicts: { columns: { verdict: 'text', decisions: 'integer' }, key: ['verdict'] },
@@ -139,7 +139,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     await running.stop()
   })
 
-  test('has the last of two decisions of one moment, whichever id is greater', async () => {
+  test('keeps the last of two decisions with the same time, whichever id is greater', async () => {
     const view = { ...(await loadView(verdicts)), name: 'ties' }
     const moment = { session: 9100, evaluated_at: 5_000_000 }
     await world.append(log, [
@@ -152,7 +152,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     await running.stop()
   })
 
-  test('has null for what of a closed decision would be made up', async () => {
+  test('gets null for encrypted fields without the data key', async () => {
     const seen: unknown[] = []
     const view = viewOf('closed', {
       tables: { rows: { columns: { id: 'text' }, key: ['id'] } },
@@ -163,7 +163,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     })
     const projection = projectionOf(view, 'view.ts')
     const { event, meta } = decision(9003)
-    const { value } = world.codec.toCausedRecord(event, meta, testCause)
+    const { value } = world.codec.toRecordWithCause(event, meta, testCause)
     const position = { topic: eventTopics.SessionScored, partition: 0, offset: 0 }
     const { pool } = world.database
     await migrateHome(pool, projection)
@@ -183,7 +183,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     expect(seen).toMatchObject([{ ...closed, scoring_version: expect.any(String) }])
   })
 
-  test('stands still at a record that cannot be read, and names it', async () => {
+  test('stops at an unreadable record, and names it', async () => {
     const headers = { event_id: id('evt', 9200), event_type: 'SessionScored', event_time: '1' }
     const place = { topic: eventTopics.SessionScored, key: id('sid', 1) }
     await log.append([{ ...place, value: Buffer.from('not ours'), headers }])
@@ -195,27 +195,27 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
   })
 })
 
-test('refuses a name that a build of another view would have', () => {
+test('rejects a name that a build of another view would have', () => {
   const tables = { rows: { columns: { id: 'text' }, key: ['id'] } }
   const readIt = () => viewOf('a_b1', { tables, handle: () => [] })
   expect(readIt).toThrow(/name: .*_b and digits are reserved/)
 })
 
-test('says by field what a file lacks', () => {
+test('lists the invalid fields of a view', () => {
   const wrong = { version: 0, events: ['Nothing'], tables: {}, handle: 1 }
   expect(() => viewOf('My View', wrong)).toThrow(
     /view.ts is not a valid view:.*name:.*version:.*events.*tables:.*handle: expected a function/s,
   )
-  expect(() => readView('my-view.ts', {})).toThrow(/default export/)
+  expect(() => parseView('my-view.ts', {})).toThrow(/default export/)
 })
 
 interface Scored {
   data: { session_id: string; verdict: string }
 }
 
-/** A view of decisions. */
+/** Returns a view that handles decisions. */
 const viewOf = (name: string, parts: object) =>
-  readView('view.ts', { default: { name, version: 1, events: ['SessionScored'], ...parts } })
+  parseView('view.ts', { default: { name, version: 1, events: ['SessionScored'], ...parts } })
 
 function erasureOf(session: string) {
   const event_id = id('evt', 9100)

@@ -1,48 +1,51 @@
 import { describe, expect, it } from 'vitest'
-import { shareOf } from '../../../../services/cli/rescore/measure.ts'
+import { shareOf } from '../../../../services/cli/rescore/mark-counter.ts'
 import {
   createRehearsal,
   type FactRow,
   type Rehearsal,
 } from '../../../../services/cli/rescore/rehearse.ts'
 import { type ScoringModel, standardModel } from '../../../../services/scoring/model/model.ts'
-import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
+import { factRow, modelWith, randomFrom, randomRows } from './session-rows.ts'
 
-function rehearse(rows: Iterable<FactRow>, tried: ScoringModel): Rehearsal {
+function rehearse(rows: Iterable<FactRow>, candidate: ScoringModel): Rehearsal {
   const modelOf = (id: string) => (id === 'tidegate-6' ? standardModel : undefined)
-  const rehearsal = createRehearsal({ tried, modelOf })
+  const rehearsal = createRehearsal({ candidate, modelOf })
   for (const row of rows) rehearsal.add(row)
   return rehearsal.result()
 }
 
-/** As docs/guide/scoring.md says it, step by step. */
+/** Computes the score step by step, as docs/guide/scoring.md describes it. */
 function plainScore(model: ScoringModel, slugs: string[], hasSnapshot: boolean): number {
   const fired = slugs.flatMap((slug) => model.signals[slug] ?? [])
   const risks = fired.filter(({ role }) => role === 'risk')
-  const isInput = (one: (typeof fired)[number]) =>
-    one.strength === 'moderate' && one.category === 'behavioral'
+  const isInput = (signal: (typeof fired)[number]) =>
+    signal.strength === 'moderate' && signal.category === 'behavioral'
   let [plain, weak, input, trust, definitive] = [1, 1, 1, 0, 0]
   let floor = hasSnapshot ? 0 : model.floors.no_snapshot
-  for (const one of fired) {
-    const doubt = 1 - one.points / 100
-    if (one.role === 'trust') trust += one.points
-    else if (one.role === 'context') continue
-    else if (one.strength === 'definitive') definitive = Math.max(definitive, one.points)
-    else if (one.strength === 'weak') weak *= doubt
-    else if (isInput(one)) input *= doubt
+  for (const signal of fired) {
+    const doubt = 1 - signal.points / 100
+    if (signal.role === 'trust') trust += signal.points
+    else if (signal.role === 'context') continue
+    else if (signal.strength === 'definitive') definitive = Math.max(definitive, signal.points)
+    else if (signal.strength === 'weak') weak *= doubt
+    else if (isInput(signal)) input *= doubt
     else plain *= doubt
-    floor = Math.max(floor, one.floor ?? 0)
+    floor = Math.max(floor, signal.floor ?? 0)
   }
   const weakPart = Math.min(100 * (1 - weak), model.caps.weak) / 100
   const inputPart = Math.min(100 * (1 - input), model.caps.habits) / 100
   const sum =
     100 * (1 - plain * (1 - weakPart) * (1 - inputPart)) - Math.min(trust, model.caps.trust)
-  const strong = new Set(risks.filter((one) => one.strength === 'strong').map((one) => one.channel))
+  const strong = new Set(
+    risks.filter((signal) => signal.strength === 'strong').map((signal) => signal.channel),
+  )
   const others = risks.filter(
-    (one) => one.strength === 'moderate' && ['environment', 'behavioral'].includes(one.category),
+    (signal) =>
+      signal.strength === 'moderate' && ['environment', 'behavioral'].includes(signal.category),
   )
   const further = new Set(
-    others.map((one) => one.channel).filter((channel) => !strong.has(channel)),
+    others.map((signal) => signal.channel).filter((channel) => !strong.has(channel)),
   )
   const isConfirmed = strong.size >= 2 || (strong.size === 1 && further.size >= 2)
   return Math.round(Math.max(isConfirmed ? sum : Math.min(sum, 69), definitive, floor, 0))
@@ -51,36 +54,36 @@ function plainScore(model: ScoringModel, slugs: string[], hasSnapshot: boolean):
 const verdictOf = (score: number) => (score >= 70 ? 'bot' : score >= 40 ? 'inconclusive' : 'human')
 
 describe('a rehearsal', () => {
-  it('finds the moves that another implementation of the documented steps finds', () => {
-    const tried = modelWith({ developer_tools_detected: 70 })
+  it('agrees with an independent implementation of the documented scoring', () => {
+    const candidate = modelWith({ developer_tools_detected: 70 })
     const rows = [...randomRows(100_000, randomFrom(36))]
     const moves: Record<string, number> = {}
     const signals: Record<string, number> = {}
     for (const row of rows) {
       const slugs = (row.signals ?? '').split(' ')
-      const after = verdictOf(plainScore(tried, slugs, row.has_snapshot === true))
+      const after = verdictOf(plainScore(candidate, slugs, row.has_snapshot === true))
       const move = `${row.verdict} ${after}`
       moves[move] = (moves[move] ?? 0) + 1
       if (after !== row.verdict) for (const slug of slugs) signals[slug] = (signals[slug] ?? 0) + 1
     }
-    const found = rehearse(rows, tried)
-    const all = Object.entries(found.moves).flatMap(([before, by]) =>
+    const result = rehearse(rows, candidate)
+    const all = Object.entries(result.moves).flatMap(([before, by]) =>
       Object.entries(by).flatMap(([after, count]) =>
         count > 0 ? [[`${before} ${after}`, count]] : [],
       ),
     )
     expect(Object.fromEntries(all)).toEqual(moves)
-    expect(found.moved).toBeGreaterThan(100)
-    expect(found.check).toMatchObject({ followed: 100_000, differed: 0, unknown_models: {} })
-    for (const { value, moved } of found.by.signal.top)
+    expect(result.moved).toBeGreaterThan(100)
+    expect(result.check).toMatchObject({ followed: 100_000, differed: 0, unknown_models: {} })
+    for (const { value, moved } of result.by.signal.top)
       expect(moved).toBe(signals[String(value)] ?? 0)
-    expect(found.by.signal.top[0]).toMatchObject({
+    expect(result.by.signal.top[0]).toMatchObject({
       value: 'developer_tools_detected',
-      moved: found.moved,
+      moved: result.moved,
     })
   }, 60_000)
 
-  it('counts each session once in a field, among the first values or the rest', () => {
+  it('counts each session once per field, in the top values or the rest', () => {
     const rows = Array.from({ length: 50 }, (_, i) => factRow({ page_host: `h${i}.example` }))
     const { page_host: hosts, country } = rehearse(rows, standardModel).by
     expect(hosts.top).toHaveLength(20)
@@ -88,16 +91,16 @@ describe('a rehearsal', () => {
     expect(country.top).toMatchObject([{ value: 'DE', sessions: 50 }])
   })
 
-  it('finds the same hundred sessions in any order, and no session whose score stays', () => {
-    const tried = modelWith({ developer_tools_detected: 70, engine_mismatch: 10 })
+  it('lists the same hundred sessions in any order, and none whose score is unchanged', () => {
+    const candidate = modelWith({ developer_tools_detected: 70, engine_mismatch: 10 })
     const rows = [...randomRows(20_000, randomFrom(1))]
-    const changed = rehearse(rows, tried).most_changed
+    const changed = rehearse(rows, candidate).most_changed
     expect(changed).toHaveLength(100)
-    expect(rehearse(rows.toReversed(), tried).most_changed).toEqual(changed)
+    expect(rehearse(rows.toReversed(), candidate).most_changed).toEqual(changed)
     expect(rehearse(rows, standardModel).most_changed).toEqual([])
   })
 
-  it('leaves out what has ended, and counts signals that the model does not know', () => {
+  it('leaves out expired decisions, and counts signals that the model lacks', () => {
     const rows = [
       factRow({ signals: null, has_snapshot: null, model: null }),
       factRow({ signals: 'engine_mismatch of_an_older_release' }),
@@ -107,7 +110,7 @@ describe('a rehearsal', () => {
     expect(unknown_signals).toEqual({ sessions: 1, signals: { of_an_older_release: 1 } })
   })
 
-  it('says which records do not follow from their signals, and which cannot be checked', () => {
+  it('reports scores that do not follow from their signals, and unknown models', () => {
     const rows = [
       factRow(),
       factRow({ session_id: 'sid_other', risk_score: 3 }),
@@ -127,7 +130,7 @@ describe('marks', () => {
     Array.from({ length: count }, () => factRow(row))
   const caught = { signals: 'webdriver_detected' }
 
-  it('give precision and recall of bot, with declared bots and frauds apart', () => {
+  it('give precision and recall of `bot`, without declared bots and fraud', () => {
     const rows = [
       ...times(20, { ...caught, mark: 'bot' }),
       ...times(20, { mark: 'bot', signals: 'cdp_driven_input engine_mismatch' }),
@@ -144,13 +147,13 @@ describe('marks', () => {
     expect(marks.fraud.bot.bot).toBe(3)
   })
 
-  it('are too few under thirty of either kind', () => {
+  it('give no quality with fewer than thirty positives or negatives', () => {
     const rows = [...times(100, { ...caught, mark: 'bot' }), ...times(29, { mark: 'human' })]
     expect(rehearse(rows, standardModel).marks).toMatchObject({ before: null, after: null })
   })
 
-  it('have the intervals that Wilson gives', () => {
-    // As R's prop.test(8, 10, correct = FALSE) has them.
+  it('give Wilson score intervals', () => {
+    // Expected values from R's prop.test(8, 10, correct = FALSE).
     expect(shareOf(8, 10)).toMatchObject({
       low: expect.closeTo(0.4902, 4),
       high: expect.closeTo(0.9433, 4),

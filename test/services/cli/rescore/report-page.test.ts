@@ -4,35 +4,32 @@ import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { createProfile, openHeadless } from '../../../support/chromium.ts'
 import { needs } from '../../../support/needs.ts'
-import { modelWith, randomFrom, randomRows } from './given-rows.ts'
+import { modelWith, randomFrom, randomRows } from './session-rows.ts'
 
-const about = { tried: 'mdl_0123456789ab', scope: 'acme', since: 0, until: 1 }
+const context = { candidateId: 'mdl_0123456789ab', scope: 'acme', since: 0, until: 1 }
 
-needs('chromium').test(
-  'on a small telephone nothing but tables is wider than the screen',
-  async () => {
-    const rehearsal = createRehearsal({
-      tried: modelWith({ developer_tools_detected: 70 }),
-      modelOf: () => standardModel,
-    })
-    for (const row of randomRows(2000, randomFrom(7)))
-      rehearsal.add({ ...row, page_host: `${'a-long-name.'.repeat(9)}example` })
-    const profile = await createProfile()
-    const browser = await openHeadless(profile)
-    onTestFinished(async () => {
-      await browser.close()
-      await profile.remove()
-    })
-    const page = await browser.newPage()
-    await page.setViewportSize({ width: 360, height: 740 })
-    await page.setContent(rescorePage(rehearsal.result(), about))
-    const width =
-      await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true })
+needs('chromium').test('on a small phone, only tables are wider than the screen', async () => {
+  const rehearsal = createRehearsal({
+    candidate: modelWith({ developer_tools_detected: 70 }),
+    modelOf: () => standardModel,
+  })
+  for (const row of randomRows(2000, randomFrom(7)))
+    rehearsal.add({ ...row, page_host: `${'a-long-name.'.repeat(9)}example` })
+  const profile = await createProfile()
+  const browser = await openHeadless(profile)
+  onTestFinished(async () => {
+    await browser.close()
+    await profile.remove()
+  })
+  const page = await browser.newPage()
+  await page.setViewportSize({ width: 360, height: 740 })
+  await page.setContent(rescorePage(rehearsal.result(), context))
+  const width =
+    await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true })
       document.documentElement.scrollWidth`)
-    expect(width).toBe(360)
-    const bars =
-      await page.evaluate(`[...document.querySelectorAll('rect')].map((one) => one.getBoundingClientRect())
+  expect(width).toBe(360)
+  const bars =
+    await page.evaluate(`[...document.querySelectorAll('rect')].map((one) => one.getBoundingClientRect())
       .filter(({ left, right }) => left < 0 || right > 360).length`)
-    expect(bars).toBe(0)
-  },
-)
+  expect(bars).toBe(0)
+})

@@ -3,26 +3,26 @@ import { createRehearsal, type FactRow } from '../../../../services/cli/rescore/
 import { rescoreText } from '../../../../services/cli/rescore/report.ts'
 import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
-import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
+import { factRow, modelWith, randomFrom, randomRows } from './session-rows.ts'
 
-const about = {
-  tried: 'mdl_0123456789ab',
+const context = {
+  candidateId: 'mdl_0123456789ab',
   scope: 'acme, live',
   since: Date.UTC(2026, 10, 16),
   until: Date.UTC(2026, 10, 23),
 }
-const tried = modelWith({ developer_tools_detected: 70 })
+const candidate = modelWith({ developer_tools_detected: 70 })
 
 function rehearse(rows: Iterable<FactRow>) {
-  const rehearsal = createRehearsal({ tried, modelOf: () => standardModel })
+  const rehearsal = createRehearsal({ candidate, modelOf: () => standardModel })
   for (const row of rows) rehearsal.add(row)
   return rehearsal.result()
 }
 
 const moving = { signals: 'developer_tools_detected' }
 
-it('the text says what moves, and what a rehearsal does not change', () => {
-  const text = rescoreText(rehearse([factRow(moving), factRow()]), about)
+it('the text reports verdict changes, and what a rehearsal leaves unchanged', () => {
+  const text = rescoreText(rehearse([factRow(moving), factRow()]), context)
   expect(text).toContain(
     'Sessions of acme, live with their newest decision from 2026-11-16T00:00:00Z to',
   )
@@ -39,8 +39,8 @@ it('the text says what moves, and what a rehearsal does not change', () => {
   expect(text).toMatch(/38 human │ 69 inconclusive │ sid_1 +│ 2026-11-23T12:00:00Z /)
 })
 
-it('the text has nothing to say where there are no sessions', () => {
-  expect(rescoreText(rehearse([]), about)).toContain(
+it('the text reports zero changes without sessions', () => {
+  expect(rescoreText(rehearse([]), context)).toContain(
     '0 of 0 sessions (0.0 %) would change verdict.',
   )
 })
@@ -50,16 +50,16 @@ describe('the page', () => {
     ...randomRows(2000, randomFrom(7)),
     factRow({ ...moving, page_host: '"><script>alert(1)</script>' }),
   ]
-  const page = rescorePage(rehearse(rows), about)
+  const page = rescorePage(rehearse(rows), context)
 
-  it('loads nothing, runs nothing, and takes what visitors named as text', () => {
+  it('loads nothing, runs no scripts, and escapes visitor data', () => {
     const link = '<a href="https://db-ip.com">'
     expect(page).toContain(link)
     expect(page.replace(link, '')).not.toMatch(/<script|https?:|url\(|@import|src=/)
     expect(page).toContain('&quot;&gt;&lt;script&gt;')
   })
 
-  it('has a table with the numbers of each plot', () => {
+  it('has a table with the numbers of each chart', () => {
     const sections = page.split('<section').slice(1)
     const plots = sections.filter((section) => section.includes('<svg'))
     expect(plots).toHaveLength(6)

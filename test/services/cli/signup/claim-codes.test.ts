@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-test('a line that is typed is told once', async () => {
+test('a typed line is returned once', async () => {
   const input = new PassThrough()
   const codes = createClaimCodes({ input })
   await codes.open()
@@ -23,7 +23,7 @@ test('a line that is typed is told once', async () => {
   await codes.close()
 })
 
-test('a file that only its owner can write to is named, and deleted at the end', async () => {
+test('the default file is in a private folder, which is deleted at the end', async () => {
   const codes = createClaimCodes({ input: new PassThrough().end() })
   const file = await codes.open()
   expect((await stat(path.dirname(file))).mode & 0o777).toBe(0o700)
@@ -36,7 +36,7 @@ test('a file that only its owner can write to is named, and deleted at the end',
   await expect(access(path.dirname(file))).rejects.toThrow()
 })
 
-test('what the given file had before is of another signup', async () => {
+test('earlier content of a named file is ignored', async () => {
   const file = path.join(folder, 'code')
   await writeFile(file, '111111')
   const codes = createClaimCodes({ input: new PassThrough(), file })

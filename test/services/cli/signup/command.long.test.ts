@@ -32,7 +32,7 @@ async function approve(agent: ReturnType<typeof followCli>): Promise<number> {
   return approveAsPerson(tidegate, gate_session_id)
 }
 
-test('signs up for the built-in service: keys of an organization that can be used at once', async () => {
+test('signs up for the built-in service and gets working keys of an organization', async () => {
   const agent = signUp('tidegate', '--account-name', 'Robin', '--env-file', file('built-in.env'))
   expect(await approve(agent)).toBe(200)
   expect((await agent.result).code).toBe(0)
@@ -41,16 +41,19 @@ test('signs up for the built-in service: keys of an organization that can be use
   const values = await variables('built-in.env')
   expect(Object.keys(values).toSorted()).toEqual(approved.keys.toSorted())
   const [, secretKey] = Object.entries(values).find(([, value]) => value?.startsWith('sk_')) ?? []
-  const answer = await fetch(`${tidegate.baseUrl}/v1/sessions`, {
+  const response = await fetch(`${tidegate.baseUrl}/v1/sessions`, {
     headers: { authorization: `Bearer ${secretKey}` },
   })
-  expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ data: [] })])
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    expect.objectContaining({ data: [] }),
+  ])
 
   const login = ['signup', 'tidegate', 'login', '--env-file', file('built-in.env')]
   expect((await cli(login, settings())).stderr).toMatch(/\(tidegate\) has no dashboard login/)
 }, 60_000)
 
-test('prints what was given out with --stdout, and nothing else there', async () => {
+test('--stdout prints only the credentials to standard output', async () => {
   const agent = followCli(['signup', 'tidegate', '--account-name', 'Robin', '--stdout'], settings())
   const [id = ''] = /gate_\w+/.exec(await agent.errorLine(/gate_/)) ?? []
   expect(await approveAsPerson(tidegate, id)).toBe(200)
@@ -71,8 +74,8 @@ async function integrator(...args: string[]) {
 }
 
 describe('two sample services', () => {
-  test("do not take each other's approvals, also when the start of another is refused", async () => {
-    const one = await integrator('--service-id', '1demo')
+  test('keep their own approvals while others fail to start', async () => {
+    const service = await integrator('--service-id', '1demo')
     await integrator('--service-id', 'demo-two')
     const refusals = await Promise.all(
       ['1demo', 'tidegate', 'registry'].map((id) =>
@@ -86,7 +89,7 @@ describe('two sample services', () => {
     ])
     const agent = signUp('1demo', '--env-file', file('one.env'))
     expect(await approve(agent)).toBe(200)
-    await one.line(/created account/)
+    await service.line(/created account/)
     expect((await agent.result).code).toBe(0)
     expect(Object.keys(await variables('one.env')).toSorted()).toEqual([
       '_1DEMO_ACCOUNT_ID',
@@ -113,7 +116,7 @@ describe('two sample services', () => {
   })
 })
 
-test('a service that fails after an approval is told of, and waited for after Ctrl-C until the time is up', async () => {
+test('a service that fails after the approval is waited for after Ctrl-C, until the timeout', async () => {
   await integrator('--service-id', 'demo-broken', '--fail', '500')
   const agent = signUp('demo-broken', '--env-file', file('broken.env'), '--timeout', '15')
   const approving = approve(agent)
@@ -132,14 +135,18 @@ test('a service that fails after an approval is told of, and waited for after Ct
   expect(await approving).toBe(409)
 }, 60_000)
 
-describe('what is refused', () => {
+describe('an error', () => {
   const nowhere = { TIDEGATE_URL: 'http://127.0.0.1:9', DATA_DIR: '/nowhere' }
 
   test.each([
-    ['no time', ['signup', 'acme', '--timeout', '0'], /whole number of seconds from 1 to 99999/],
-    ['a server that is not there', ['signup', 'acme'], /is not responding/],
+    [
+      'an invalid timeout',
+      ['signup', 'acme', '--timeout', '0'],
+      /whole number of seconds from 1 to 99999/,
+    ],
+    ['an unreachable server', ['signup', 'acme'], /is not responding/],
   ])(
-    '%s is one line of JSON, or text',
+    'for %s is one line of JSON, or text',
     async (_, args, message) => {
       const [text, json] = await Promise.all([
         cli(args, nowhere),
@@ -158,7 +165,7 @@ describe('what is refused', () => {
     30_000,
   )
 
-  test('a name that no account can have, once and by its option', async () => {
+  test('for an invalid account name is printed once and names the option', async () => {
     const { stderr } = await cli(
       ['signup', 'tidegate', '--account-name', 'x'.repeat(101), '--env-file', file('n.env')],
       settings(),
@@ -166,7 +173,7 @@ describe('what is refused', () => {
     expect(stderr).toMatch(/^--account-name must .*\n$/)
   })
 
-  test('the address of a page', async () => {
+  test('for a page URL says what --base-url must be', async () => {
     const { stderr } = await cli(
       ['signup', 'list', '--base-url', `${tidegate.baseUrl}/docs`],
       settings(),
@@ -174,7 +181,7 @@ describe('what is refused', () => {
     expect(stderr).toMatch(/docs has no list of services: --base-url must be the URL of the server/)
   })
 
-  test('a sample service without a running server, or on a port that is in use', async () => {
+  test('says why a sample service cannot start', async () => {
     const { stderr } = await cli(['gate', 'dev-integrator'], nowhere)
     expect(stderr).toMatch(
       /DATA_DIR \(\/nowhere\) has no credentials.json: start npm run -s tidegate -- dev first/,
@@ -189,7 +196,7 @@ describe('what is refused', () => {
   })
 })
 
-test('a list is one line of JSON', async () => {
+test('signup list --json prints one line of JSON', async () => {
   const { stdout } = await cli(['signup', 'list', '--json'], settings())
   expect(stdout.trim().split('\n')).toHaveLength(1)
   const ids = JSON.parse(stdout).data.map(({ id }: { id: string }) => id)

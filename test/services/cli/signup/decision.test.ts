@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../../../../infra/errors/errors.ts'
-import { NoValidResponse } from '../../../../services/cli/ask-server.ts'
+import { NoValidResponse } from '../../../../services/cli/request-server.ts'
 import {
   awaitDecision,
   type DecisionDeps,
@@ -12,79 +12,79 @@ import type { PolledSession } from '../../../../services/cli/signup/gate-api.ts'
 
 const pending: PolledSession = { status: 'pending' }
 
-/** Answers in turn, the last one for ever, on a clock that only sleeping moves. */
-function world(...answers: (PolledSession | Error)[]) {
+/** Returns the poll results in turn and repeats the last one. Only sleeping advances the clock. */
+function world(...results: (PolledSession | Error)[]) {
   let [time, polls] = [0, 0]
   const slept: number[] = []
-  const told: string[] = []
-  const awaiting: DecisionDeps = {
+  const calls: string[] = []
+  const deps: DecisionDeps = {
     async poll() {
-      const answer = answers[Math.min(polls++, answers.length - 1)] ?? pending
-      if (answer instanceof Error) throw answer
-      return answer
+      const result = results[Math.min(polls++, results.length - 1)] ?? pending
+      if (result instanceof Error) throw result
+      return result
     },
-    cancel: async () => void told.push('cancel'),
-    claim: async () => void told.push('claim'),
+    cancel: async () => void calls.push('cancel'),
+    claim: async () => void calls.push('claim'),
     async sleep(ms) {
       slept.push(ms)
       time += ms
     },
     now: () => time,
     onWaiting: ({ inProgress, problem }) =>
-      told.push(problem ?? (inProgress ? 'in progress' : 'pending')),
-    onTooLate: () => void told.push('too late'),
+      calls.push(problem ?? (inProgress ? 'in progress' : 'pending')),
+    onTooLateToCancel: () => void calls.push('too late'),
   }
-  return { awaiting, slept, told, polls: () => polls }
+  return { deps, slept, calls, polls: () => polls }
 }
 
 const never = new AbortController().signal
-const patient = { stop: never, timeUp: never }
-const impatient = (why: string) => ({ stop: AbortSignal.abort(why), timeUp: never })
-const outOfTime = { stop: AbortSignal.abort('timed_out'), timeUp: AbortSignal.abort('timed_out') }
+const unstopped = { stop: never, timeUp: never }
+const stoppedBy = (reason: string) => ({ stop: AbortSignal.abort(reason), timeUp: never })
+const timedOut = { stop: AbortSignal.abort('timed_out'), timeUp: AbortSignal.abort('timed_out') }
 
 describe('polling', () => {
-  test('goes on every three seconds until somebody decides', async () => {
-    const { awaiting, slept, told } = world(
+  test('repeats every three seconds until a person decides', async () => {
+    const { deps, slept, calls } = world(
       pending,
       { status: 'pending', approval: 'in_progress' },
       { status: 'rejected', reason: 'closed' },
     )
-    expect(await awaitDecision(awaiting, patient)).toEqual({ kind: 'rejected', reason: 'closed' })
-    expect([slept, told]).toEqual([
+    expect(await awaitDecision(deps, unstopped)).toEqual({ kind: 'rejected', reason: 'closed' })
+    expect([slept, calls]).toEqual([
       [3000, 3000],
       ['pending', 'in progress'],
     ])
   })
 
-  test('asks for the code for as long as the server waits for it', async () => {
+  test('sends the code for as long as the server waits for it', async () => {
     const claiming: PolledSession = { status: 'pending', claim: 'waiting' }
-    const { awaiting, told } = world(claiming, claiming, {
+    const { deps, calls } = world(claiming, claiming, {
       status: 'rejected',
       reason: 'claim_failed',
     })
-    const outcome = await awaitDecision(awaiting, patient)
-    expect(told).toEqual(['pending', 'claim', 'pending', 'claim'])
+    const outcome = await awaitDecision(deps, unstopped)
+    expect(calls).toEqual(['pending', 'claim', 'pending', 'claim'])
     expect(outcome.kind === 'rejected' && failureOf(outcome).message).toMatch(/Five wrong codes/)
   })
 
-  test('never asks more often than thirty times a minute, and waits as long as it is told to', async () => {
+  test('stays below thirty polls a minute, and waits for Retry-After', async () => {
     const limited = (seconds: string) =>
       new ApiError('gate.rate_limit', { headers: { 'retry-after': seconds } })
-    const { awaiting, slept } = world(limited('17'), limited('1'), limited('soon'), {
+    const { deps, slept } = world(limited('17'), limited('1'), limited('soon'), {
       status: 'expired',
     })
-    expect(await awaitDecision(awaiting, patient)).toEqual({ kind: 'expired' })
+    expect(await awaitDecision(deps, unstopped)).toEqual({ kind: 'expired' })
     expect(slept).toEqual([17_000, 3000, 3000])
   })
 
-  test('outlives a server that does not answer for a while, but not for ever', async () => {
+  test('survives a short outage of the server, but not a long one', async () => {
     const short = world(new NoValidResponse('gone'), new ApiError('service.unavailable'), {
       status: 'expired',
     })
-    expect(await awaitDecision(short.awaiting, patient)).toEqual({ kind: 'expired' })
-    expect(short.told[0]).toBe('gone')
+    expect(await awaitDecision(short.deps, unstopped)).toEqual({ kind: 'expired' })
+    expect(short.calls[0]).toBe('gone')
     const long = world(new NoValidResponse('gone'))
-    expect(await awaitDecision(long.awaiting, patient)).toEqual({ kind: 'unknown' })
+    expect(await awaitDecision(long.deps, unstopped)).toEqual({ kind: 'unknown' })
     expect(long.polls()).toBeLessThan(20 * 20 + 5)
   })
 
@@ -95,90 +95,95 @@ describe('polling', () => {
     expect(outcomeOfPollError(new ApiError(code))).toEqual(outcome)
   })
 
-  test('ends with what no other poll would mend', async () => {
-    const { awaiting } = world(new ApiError('auth.invalid_api_key'))
-    await expect(awaitDecision(awaiting, patient)).rejects.toThrow('key')
+  test('ends with a permanent error', async () => {
+    const { deps } = world(new ApiError('auth.invalid_api_key'))
+    await expect(awaitDecision(deps, unstopped)).rejects.toThrow('key')
   })
 })
 
-describe('whoever does not want to wait any longer', () => {
-  test('cancels a signup that nobody has decided', async () => {
+describe('a stop', () => {
+  test('cancels an undecided signup', async () => {
     const stop = new AbortController()
-    const { awaiting, told } = world(pending)
+    const { deps, calls } = world(pending)
     const sleep = async () => stop.abort('interrupted')
-    expect(
-      await awaitDecision({ ...awaiting, sleep }, { stop: stop.signal, timeUp: never }),
-    ).toEqual({
+    expect(await awaitDecision({ ...deps, sleep }, { stop: stop.signal, timeUp: never })).toEqual({
       kind: 'stopped',
-      why: 'interrupted',
+      reason: 'interrupted',
     })
-    expect(told).toEqual(['pending', 'cancel'])
+    expect(calls).toEqual(['pending', 'cancel'])
   })
 
-  test('waits on where a person has approved: the credentials would be lost', async () => {
+  test('keeps waiting after an approval, because the credentials would be lost', async () => {
     const cancel = async () => Promise.reject(new ApiError('gate.approval_in_progress'))
-    const { awaiting, told } = world(
+    const { deps, calls } = world(
       { status: 'pending', approval: 'in_progress' },
       { status: 'rejected' },
     )
-    const outcome = await awaitDecision({ ...awaiting, cancel }, impatient('interrupted'))
+    const outcome = await awaitDecision({ ...deps, cancel }, stoppedBy('interrupted'))
     expect(outcome).toEqual({ kind: 'rejected', reason: 'declined' })
-    expect(told).toEqual(['too late', 'in progress'])
+    expect(calls).toEqual(['too late', 'in progress'])
   })
 
-  describe('does not wait longer than was set where a person has approved', () => {
+  describe('after an approval, waits until the timeout', () => {
     const cancel = async () => Promise.reject(new ApiError('gate.approval_in_progress'))
     const inProgress: PolledSession = { status: 'pending', approval: 'in_progress' }
 
-    test('with nothing to wait for', async () => {
-      const { awaiting, told } = world(inProgress)
-      expect(await awaitDecision({ ...awaiting, cancel }, outOfTime)).toEqual({ kind: 'abandoned' })
-      expect(told).toEqual([])
+    test('and reports no further waiting', async () => {
+      const { deps, calls } = world(inProgress)
+      expect(await awaitDecision({ ...deps, cancel }, timedOut)).toEqual({ kind: 'abandoned' })
+      expect(calls).toEqual([])
     })
 
-    test('after Ctrl-C, too', async () => {
-      const { awaiting, told, slept } = world(inProgress)
+    test('also after Ctrl-C', async () => {
+      const { deps, calls, slept } = world(inProgress)
       const timeUp = new AbortController()
       const sleep = async (ms: number, stop: AbortSignal | undefined) => {
-        await awaiting.sleep(ms, stop)
+        await deps.sleep(ms, stop)
         if (slept.length === 2) timeUp.abort()
       }
-      const patience = { stop: AbortSignal.abort('interrupted'), timeUp: timeUp.signal }
-      expect(await awaitDecision({ ...awaiting, cancel, sleep }, patience)).toEqual({
+      const signals = { stop: AbortSignal.abort('interrupted'), timeUp: timeUp.signal }
+      expect(await awaitDecision({ ...deps, cancel, sleep }, signals)).toEqual({
         kind: 'abandoned',
       })
-      expect(told).toEqual(['too late', 'in progress', 'in progress'])
+      expect(calls).toEqual(['too late', 'in progress', 'in progress'])
     })
 
-    test('but takes what is there by then', async () => {
-      const { awaiting } = world({ status: 'rejected', reason: 'integrator_failed' })
-      const outcome = await awaitDecision({ ...awaiting, cancel }, outOfTime)
+    test('but returns an outcome that exists by then', async () => {
+      const { deps } = world({ status: 'rejected', reason: 'integrator_failed' })
+      const outcome = await awaitDecision({ ...deps, cancel }, timedOut)
       expect(outcome).toEqual({ kind: 'rejected', reason: 'integrator_failed' })
     })
   })
 
-  test('does not wait for a server that is gone', async () => {
+  test('does not wait for an unreachable server', async () => {
     const cancel = async () => Promise.reject(new NoValidResponse('gone'))
-    const { awaiting } = world(pending)
-    const outcome = await awaitDecision({ ...awaiting, cancel }, outOfTime)
-    expect(outcome).toEqual({ kind: 'stopped', why: 'timed_out' })
+    const { deps } = world(pending)
+    const outcome = await awaitDecision({ ...deps, cancel }, timedOut)
+    expect(outcome).toEqual({ kind: 'stopped', reason: 'timed_out' })
   })
 })
 
-test('every end without credentials has a reason and words of its own', () => {
+test('every failed outcome has its own reason and message', () => {
   const rejected = ['declined', 'closed', 'integrator_failed'].map((reason) => ({
     kind: 'rejected' as const,
     reason,
   }))
-  const stopped = ['interrupted', 'timed_out'].map((why) => ({ kind: 'stopped' as const, why }))
+  const stopped = ['interrupted', 'timed_out'].map((reason) => ({
+    kind: 'stopped' as const,
+    reason,
+  }))
   const others = (['expired', 'consumed', 'unknown', 'abandoned'] as const).map((kind) => ({
     kind,
   }))
   const failures = [...rejected, ...stopped, ...others].map(failureOf)
   expect(new Set(failures.map(({ message }) => message)).size).toBe(9)
-  // Before and after somebody has approved, the time is over all the same.
+  // A timeout before and after the approval has the same reason.
   expect(new Set(failures.map(({ reason }) => reason)).size).toBe(8)
-  const told = failureOf({ kind: 'rejected', reason: 'integrator_failed', problem: 'Status 500.' })
-  expect(told.message).toContain('Status 500.')
+  const failed = failureOf({
+    kind: 'rejected',
+    reason: 'integrator_failed',
+    problem: 'Status 500.',
+  })
+  expect(failed.message).toContain('Status 500.')
   expect(outcomeOfPoll({ status: 'rejected' })).toEqual({ kind: 'rejected', reason: 'declined' })
 })

@@ -38,29 +38,30 @@ const hard = [
   '~',
 ]
 
-/** Hard ones more often than chance has them. */
+/** Random texts, half of them made of characters that are hard to quote. */
 const value = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.array(fc.constantFrom(...hard)).map((parts) => parts.join('')),
 )
-const holds = (text: string) => quoteEnvValue(text) !== undefined
+const isQuotable = (text: string) => quoteEnvValue(text) !== undefined
 
-/** The documented rules of dotenv: quotes of three kinds, `#` ends what has none, `\n` is expanded between `"` only. */
+/** Parses by dotenv's documented rules: three kinds of quotes, `#` ends unquoted values, `\n` is expanded in `"` only. */
 function dotenv(text: string): Record<string, string> {
-  const found: Record<string, string> = {}
+  const values: Record<string, string> = {}
   const assignment =
     /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*('(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`|[^#\n]*)[ \t]*(?:#.*)?$/gm
   for (const [, name = '', written = ''] of text.matchAll(assignment)) {
     const inner = /^(['"`])([\s\S]*)\1$/.exec(written.trim())
     const plain = inner?.[2] ?? written.trim()
-    found[name] = inner?.[1] === '"' ? plain.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : plain
+    values[name] =
+      inner?.[1] === '"' ? plain.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : plain
   }
-  return found
+  return values
 }
 
-describe('a value reads the same after it was written', () => {
-  test('by parseEnv and by the rules of dotenv, whatever stands before and after it', () => {
-    const between = fc.array(value.filter(holds), { minLength: 1, maxLength: 5 })
+describe('a written value', () => {
+  test('is read back by parseEnv and dotenv, next to any other values', () => {
+    const between = fc.array(value.filter(isQuotable), { minLength: 1, maxLength: 5 })
     const property = fc.property(between, (values) => {
       const names = Object.fromEntries(values.map((text, i) => [`V${i}`, text]))
       const text = textOf(names)
@@ -70,8 +71,8 @@ describe('a value reads the same after it was written', () => {
     fc.assert(property, { seed, numRuns: 2000 })
   })
 
-  test('by a shell, which runs nothing of it', async () => {
-    const values = fc.sample(value.filter(holds), { seed, numRuns: 300 })
+  test('is read back by a shell, which executes none of it', async () => {
+    const values = fc.sample(value.filter(isQuotable), { seed, numRuns: 300 })
     const names = Object.fromEntries(values.map((text, i) => [`V${i}`, text]))
     const text = textOf(names)
     const script = `set -a; eval "$1"; exec env -0`
@@ -84,7 +85,7 @@ describe('a value reads the same after it was written', () => {
     expect(Object.fromEntries(read)).toMatchObject(names)
   })
 
-  test('what has no such form is only what some of them would read otherwise', () => {
+  test('is quoted unless some reader would misread it', () => {
     const property = fc.property(value, (text) => {
       expect(quoteEnvValue(text) === undefined).toBe(
         /['\r\n\0]|\\$/.test(text) || !text.isWellFormed(),
@@ -102,7 +103,7 @@ describe('a new file', () => {
   afterEach(() => rm(folder, { recursive: true }))
   const at = (name: string) => path.join(folder, name)
 
-  test('is for its owner only, and takes no place of another', async () => {
+  test('is readable only by its owner, and replaces no other file', async () => {
     await writeFile(at('.env.acme'), 'not ours')
     await symlink('target', at('.env.acme.2'))
     const write = (text: string) => writeNewFile(at('.env.acme'), text)
@@ -115,14 +116,14 @@ describe('a new file', () => {
     expect(await readFile(at('target'), 'utf8')).toBe('not ours either')
   })
 
-  test('is refused where something has its name, even a link that leads nowhere', async () => {
+  test('is rejected if the path exists, even as a dangling link', async () => {
     await writeFile(at('there'), '')
     await symlink('nowhere/.env', at('dangling'))
     for (const name of ['there', 'dangling', '.'])
       await expect(requireNewFile(at(name))).rejects.toThrow('it already exists')
   })
 
-  test('is refused where it could not be written, and nothing is left of the attempt', async () => {
+  test('is rejected if it could not be written, and the check leaves no files', async () => {
     for (const name of ['none/.env', 'a'.repeat(256)])
       await expect(requireNewFile(at(name))).rejects.toThrow(/ENOENT|ENAMETOOLONG/)
     await requireNewFile(at('.env.acme'))

@@ -8,7 +8,7 @@ import {
 } from '../../../../infra/wire/delivery-envelope.ts'
 import { createGateApi } from '../../../../services/cli/signup/gate-api.ts'
 
-test('an approved signup of a later server, with members more everywhere, is read', async () => {
+test('unknown members from a newer server are ignored', async () => {
   const { privateKey, delivery } = generateDeliveryKeys()
   const sealed = () => ({
     ...sealEnvelope({ version: 1, outputs: { KEY: 'k' } }, { delivery, random: randomBytes }),

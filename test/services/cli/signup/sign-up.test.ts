@@ -26,28 +26,28 @@ const env = (name = '.env.acme') => path.join(folder, name)
 const modeOf = async (file: string) => (await stat(file)).mode & 0o777
 
 const never = new AbortController().signal
-const patient = { stop: never, timeUp: never }
+const neverStopped = { stop: never, timeUp: never }
 
 interface World {
   serviceId?: string
   /** Variables that the service delivers. */
   integrator?: Record<string, string>
-  /** Variables that Gate delivers beside its ack token. */
+  /** Variables that Gate delivers in addition to its ack token. */
   gate?: Record<string, string>
   announced?: string[]
   /** Verified prefix of the service's own variables. */
   prefix?: string
-  /** Variables that the person accepts; default: all that were announced. */
+  /** Variables that the person accepts. Default: all announced ones. */
   accepted?: string[]
-  /** null = printed. */
+  /** Null to print the variables instead. */
   file?: string | null
   onPoll?: () => Promise<void>
   acknowledge?: () => Promise<void>
-  /** Codes that a person types; the last one is the right one. */
+  /** Codes that a person types; only the last one is correct. */
   typed?: string[]
 }
 
-/** A signup for a service whose server approves at the first poll. */
+/** Runs a signup that the server approves at the first poll. */
 async function run(world: World = {}) {
   const calls: string[] = []
   const warnings: string[] = []
@@ -115,18 +115,18 @@ async function run(world: World = {}) {
     waiting: () => {},
     claimRequired: (file) => void calls.push(`asked for in ${file}`),
     warning: (message) => void warnings.push(message),
-    approved: (told) => {
-      approval = told
+    approved: (reported) => {
+      approval = reported
     },
   }
   const next = async () => typed.shift()
   const codes = { open: async () => 'code.txt', next, close: async () => {} }
-  const parts = {
+  const deps = {
     api,
     report,
     codes,
     now: () => time,
-    ...patient,
+    ...neverStopped,
     print: async (text: string) => void printed.push(text),
     async sleep(ms: number) {
       time += ms
@@ -134,14 +134,14 @@ async function run(world: World = {}) {
   }
   const envFile = world.file === null ? undefined : (world.file ?? env())
   const request = { serviceId, accountName: 'Ada', metadata: {}, envFile }
-  const failure = await signUp(request, parts).then(
+  const failure = await signUp(request, deps).then(
     () => undefined,
     (error: Error) => error.message,
   )
   return { failure, calls, warnings, approval, printed }
 }
 
-test('a code that is asked for is told, a wrong one with what the server says', async () => {
+test('typed codes are sent, and a wrong one prints the message of the server', async () => {
   const { failure, calls, warnings } = await run({ typed: ['111111', '222222', '333 333'] })
   expect(failure).toBeUndefined()
   const claims = ['claim 111111', 'claim 222222', 'claim 333 333']
@@ -150,8 +150,8 @@ test('a code that is asked for is told, a wrong one with what the server says', 
   expect(warnings.slice(0, 2)).toEqual([wrong, wrong])
 })
 
-describe('what was delivered is written', () => {
-  test('to a new file that only its owner can read, and acknowledged after that', async () => {
+describe('the delivery is written', () => {
+  test('to a new file that only its owner can read, and then acknowledged', async () => {
     const written: string[] = []
     const acknowledge = async () => void written.push(await readFile(env(), 'utf8'))
     const gate = { ACME_GATE_AGENT_TOKEN: 'agt_1' }
@@ -164,7 +164,7 @@ describe('what was delivered is written', () => {
     expect(await readdir(folder)).toEqual(['.env.acme'])
   })
 
-  test('to a file of another name where something has taken its place meanwhile', async () => {
+  test('to a file with another name if the path was taken in the meantime', async () => {
     const onPoll = () => writeFile(env(), 'ACME_KEY=mine\n', { mode: 0o644 })
     const { failure, approval } = await run({ onPoll })
     expect(failure).toBeUndefined()
@@ -174,7 +174,7 @@ describe('what was delivered is written', () => {
     expect(await modeOf(env('.env.acme.2'))).toBe(0o600)
   })
 
-  test('beside the file where the service had not announced it, or no such file can hold it', async () => {
+  test('next to the env file if a variable is unannounced or cannot be quoted', async () => {
     const raw = `it's "$(id)"\r\n`
     const site = { SITE_URL: 'http://evil.example' }
     const { approval } = await run({ integrator: { ACME_KEY: raw, ...site } })
@@ -190,7 +190,7 @@ describe('what was delivered is written', () => {
     )
   })
 
-  test('to standard output where that is asked for, with the rest as comments', async () => {
+  test('to standard output if requested, with the other variables as comments', async () => {
     const integrator = { ACME_KEY: 'a b', ACME_PEM: 'A\nB=1', SITE_URL: 'http://evil.example' }
     const world = { integrator, announced: ['ACME_KEY', 'ACME_PEM'], file: null }
     const { printed, approval, calls } = await run(world)
@@ -206,7 +206,7 @@ describe('what was delivered is written', () => {
   })
 })
 
-describe('what the person lets in', () => {
+describe('variables that the person accepts', () => {
   const integrator = {
     ACME_KEY: 'key',
     DATABASE_URL: 'theirs',
@@ -216,7 +216,7 @@ describe('what the person lets in', () => {
   const values = async (name = '.env.acme') =>
     parseEnv(await readFile(env(name), 'utf8').catch(() => ''))
 
-  test('goes to the env file, and what not to an env file of its own', async () => {
+  test('go to the env file, and the others to a separate file', async () => {
     const gate = { ACME_GATE_AGENT_TOKEN: 'agt_1' }
     const { approval } = await run({ integrator, announced, accepted: ['ACME_KEY'], gate })
     expect(await values()).toEqual({ ACME_KEY: 'key', ACME_GATE_AGENT_TOKEN: 'agt_1' })
@@ -229,20 +229,20 @@ describe('what the person lets in', () => {
     ])
   })
 
-  test('is nothing where the server does not say', async () => {
+  test('are none if the server lists none', async () => {
     await run({ integrator, announced, accepted: [] })
     expect(await values()).toEqual({})
     expect(await values('.env.acme.others')).toEqual({ ACME_KEY: 'key', DATABASE_URL: 'theirs' })
   })
 
-  test('is asked for nothing that is under the verified name', async () => {
+  test('need not include names with the verified prefix', async () => {
     await run({ integrator, announced, accepted: [], prefix: 'ACME_' })
     expect(await values()).toEqual({ ACME_KEY: 'key' })
     expect(await values('.env.acme.others')).toEqual({ DATABASE_URL: 'theirs' })
     expect(await readFile(env(), 'utf8')).toContain('# ACME_PEM is in .env.acme.others.ACME_PEM\n')
   })
 
-  test('has no say where a variable steers programs: that needs the verified name', async () => {
+  test('cannot change how programs run, without the verified prefix', async () => {
     const steering = { ACME_BASE_URL: 'https://acme.example', ACME_KEY: 'key' }
     const names = Object.keys(steering)
     const world = { integrator: steering, announced: names, accepted: names }
@@ -253,7 +253,7 @@ describe('what the person lets in', () => {
     expect(await values('verified')).toEqual(steering)
   })
 
-  test('no name makes a file that programs read by themselves', async () => {
+  test('never make a file that other programs load automatically', async () => {
     await run({ announced: [], integrator: { local: 'A=1\nB=2', X: '1' } })
     const files = ['.env.acme', '.env.acme.others', '.env.acme.others.local']
     expect((await readdir(folder)).toSorted()).toEqual(files)
@@ -263,7 +263,7 @@ describe('what the person lets in', () => {
   })
 })
 
-test('an agent token gets a name that a shell takes: others are printed with the value', async () => {
+test('an agent token gets a name that is valid in a shell', async () => {
   const world = { serviceId: '1demo', announced: [], integrator: {} }
   const gate = { '1DEMO_GATE_AGENT_TOKEN': 'agt_1' }
   const { approval, warnings } = await run({ ...world, gate })
@@ -272,7 +272,7 @@ test('an agent token gets a name that a shell takes: others are printed with the
   expect(warnings).toEqual([])
 })
 
-test('what was announced and not delivered is told', async () => {
+test('announced variables that were not delivered print a warning', async () => {
   const { approval, warnings } = await run({
     announced: ['ACME_KEY', 'ACME_ID', 'NODE_OPTIONS'],
     integrator: { ACME_KEY: 'value', NODE_OPTIONS: 'evil' },
@@ -283,7 +283,7 @@ test('what was announced and not delivered is told', async () => {
   ])
 })
 
-describe('what was delivered is not written', () => {
+describe('the delivery is not written', () => {
   test.each([
     ['NODE_OPTIONS', 'process_critical'],
     ['npm_config_registry', 'process_critical'],
@@ -297,14 +297,14 @@ describe('what was delivered is not written', () => {
     ['ACME_GATE_AGENT_TOKEN', 'gate_managed'],
     ['A B', 'not_a_variable_name'],
     ['A\nB=1', 'not_a_variable_name'],
-  ])('%j of a service', async (name, reason) => {
+  ])('if a service delivers %j', async (name, reason) => {
     const integrator = { ACME_KEY: 'value', [name]: 'evil' }
     const { approval } = await run({ integrator, announced: ['ACME_KEY', name] })
     expect(approval?.skipped).toEqual([{ name, reason }])
     expect(await readFile(env(), 'utf8')).not.toContain('evil')
   })
 
-  test('anything of Gate but the agent token of this service', async () => {
+  test('if Gate delivers anything but the agent token of this service', async () => {
     const { approval } = await run({ gate: { ACME_KEY: 'evil', OTHER_GATE_AGENT_TOKEN: 'evil' } })
     const skipped = approval?.skipped.map(({ name }) => name)
     expect(skipped).toEqual(['ACME_KEY', 'OTHER_GATE_AGENT_TOKEN'])
@@ -312,21 +312,21 @@ describe('what was delivered is not written', () => {
   })
 })
 
-test('nothing is created when the file is there already', async () => {
+test('creates no session if the env file exists', async () => {
   await writeFile(env(), 'B=2\n')
   const { failure, calls } = await run()
   expect(failure).toMatch(/already exists\. No account was requested\. .*--env-file.*--stdout\.$/)
   expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'B=2\n'])
 })
 
-test('nothing is created when there is no such folder, or no file can be there', async () => {
+test('creates no session if the env file cannot be written', async () => {
   for (const file of [env('none/.env'), folder]) {
     const { failure, calls } = await run({ file })
     expect([failure, calls]).toEqual([expect.stringMatching(/Cannot write/), []])
   }
 })
 
-test('nothing is acknowledged when the folder went away meanwhile', async () => {
+test('acknowledges nothing if the folder was moved in the meantime', async () => {
   await mkdir(path.join(folder, 'place'))
   const onPoll = () => rename(path.join(folder, 'place'), path.join(folder, 'away'))
   const { failure, calls } = await run({ file: env('place/.env'), onPoll })
@@ -334,7 +334,7 @@ test('nothing is acknowledged when the folder went away meanwhile', async () => 
   expect(calls).toEqual(['create'])
 })
 
-test('an acknowledgement that was received, though nobody heard the answer, counts', async () => {
+test('an acknowledgement whose response was lost counts', async () => {
   const acknowledge = () => Promise.reject(new ApiError('gate.delivery_consumed'))
   expect((await run({ acknowledge })).approval).toMatchObject({ acknowledged: true })
   const refused = () => Promise.reject(new ApiError('gate.delivery_ack_invalid'))

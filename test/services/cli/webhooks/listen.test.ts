@@ -28,7 +28,7 @@ const post = (url: string, { age = 0, sent = body } = {}) => {
   return fetch(url, { method: 'POST', body: sent, headers })
 }
 
-it('tidegate webhooks listen for an endpoint made elsewhere forwards what is genuine, byte for byte, and answers what is answered there', async () => {
+it('webhooks listen --no-register forwards signed deliveries byte for byte, and returns the response', async () => {
   const received: { body: string; signature: unknown }[] = []
   const backend = createServer(async (request, response) => {
     received.push({ body: await text(request), signature: request.headers['webhook-signature'] })
@@ -38,11 +38,11 @@ it('tidegate webhooks listen for an endpoint made elsewhere forwards what is gen
   backend.listen(port, '127.0.0.1')
   await once(backend, 'listening')
   const forward = ['--forward', `http://127.0.0.1:${port}/x`]
-  const own = ['--no-register', '--secret', secret, '--json', ...forward]
-  const listener = await listen(own, '/nonexistent')
+  const flags = ['--no-register', '--secret', secret, '--json', ...forward]
+  const listener = await listen(flags, '/nonexistent')
   expect(listener.endpointId).toBeUndefined()
-  const answer = await post(listener.url)
-  expect([answer.status, await answer.text()]).toEqual([418, 'teapot'])
+  const response = await post(listener.url)
+  expect([response.status, await response.text()]).toEqual([418, 'teapot'])
   expect(received).toEqual([{ body, signature: expect.stringMatching(/^v1,/) }])
 
   expect((await post(listener.url, { sent: `${body} ` })).status).toBe(401)

@@ -9,26 +9,26 @@ import {
   tokenInScope,
   usableToken,
 } from '../../../../services/gate/accounts/decide.ts'
-import { day, eventsOf, now, outcome, scope, strangers, token } from '../given.ts'
+import { day, eventsOf, now, outcome, scope, strangers, token } from '../fixtures.ts'
 
 const subject = { gate_session_id: token.gate_session_id, gate_account_id: token.gate_account_id }
 const revoked: AgentTokenRow = { ...token, status: 'revoked' }
 
-test('a token is good until its time is over, unless it is revoked', () => {
+test('a token is usable until it expires or is revoked', () => {
   expect(usableToken(token, token.expires_at - 1)).toBe(token)
   expect(usableToken(token, token.expires_at)).toBeUndefined()
   expect(usableToken(revoked, now)).toBeUndefined()
   expect(usableToken(undefined, now)).toBeUndefined()
 })
 
-test('a token is seen by its organization and environment alone', () => {
+test('a token is visible only to its organization and environment', () => {
   expect(tokenInScope(token, scope)).toBe(token)
   for (const stranger of strangers) expect(tokenInScope(token, stranger)).toBeUndefined()
-  // Of the built-in service.
+  // Token of the built-in service.
   expect(tokenInScope({ ...token, organization_id: null }, scope)).toBeUndefined()
 })
 
-test('a token that is used within a day stays as it is; after it, it has 90 days again', () => {
+test('a token used within a day is not renewed; after that, it gets another 90 days', () => {
   expect(decideRenewal(token, { now: now + day })).toEqual([])
   const at = now + day + 1
   expect(eventsOf(decideRenewal(token, { now: at }))).toEqual([
@@ -38,7 +38,7 @@ test('a token that is used within a day stays as it is; after it, it has 90 days
     expect(decideRenewal(state, { now: now + 2 * day })).toEqual([])
 })
 
-test('a token is revoked once, also when its time is over', () => {
+test('a token is revoked once, even after it has expired', () => {
   const command = { ...scope, now: now + 5 }
   const expected = [{ type: 'AgentTokenRevoked', data: { ...subject, revoked_at: now + 5 } }]
   expect(eventsOf(decideRevocation(token, command))).toEqual(expected)
@@ -46,7 +46,7 @@ test('a token is revoked once, also when its time is over', () => {
   expect(decideRevocation(revoked, command)).toEqual([])
 })
 
-test("no token, and another's, is not found to be revoked", () => {
+test('revoking a token that is unknown or in another scope throws 404', () => {
   const revocation = (state: AgentTokenRow | undefined, by: Parameters<typeof tokenInScope>[1]) =>
     outcome(() => decideRevocation(state, { ...by, now }))
   expect(revocation(undefined, scope)).toBe('request.not_found')
@@ -55,8 +55,8 @@ test("no token, and another's, is not found to be revoked", () => {
       expect(revocation(state, stranger)).toBe('request.not_found')
 })
 
-/** Good for at least 89 days after the last use, never more than 90, never after a revocation. */
-test('a token in use never ends and one out of use does, whenever it is used', () => {
+/** A token is valid for 89 to 90 days after its last use, and never after a revocation. */
+test('a token in use never expires, and an unused one does', () => {
   const step = fc.record({
     wait: fc.oneof(fc.integer({ min: 0, max: 2 * day }), fc.integer({ min: 0, max: 100 * day })),
     does: fc.constantFrom('use', 'use', 'use', 'use', 'revoke'),
@@ -76,7 +76,7 @@ test('a token in use never ends and one out of use does, whenever it is used', (
           const recorded = { ...event, meta, value: Buffer.alloc(0), position }
           if (!isTokenEvent(recorded)) throw new Error(`${event.type} is not about a token`)
           if (recorded.type === 'AgentTokenRenewed') {
-            // An event a day at most.
+            // At most one event a day.
             expect(at - renewedAt).toBeGreaterThan(day)
             renewedAt = at
           }
@@ -89,7 +89,7 @@ test('a token in use never ends and one out of use does, whenever it is used', (
   )
 })
 
-test('the same use has the same event id, another use another', () => {
+test('the same renewal has the same event id, and another renewal another', () => {
   const idAt = (at: number, of = token) => decideRenewal(of, { now: at })[0]?.meta.eventId
   expect(idAt(now + 2 * day)).toBe(idAt(now + 2 * day))
   expect(idAt(now + 2 * day)).not.toBe(idAt(now + 3 * day))

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
+import { day } from '../fixtures.ts'
 import { useGateApi } from '../gate-api.ts'
-import { day } from '../given.ts'
 
 const gate = await useGateApi()
 const owner = await gate.owner()
@@ -13,7 +13,7 @@ async function account() {
 }
 const inNinetyDays = () => new Date(gate.now.ms + 90 * day).toISOString()
 
-test('a token in use is renewed once a day, however many use it at once', async () => {
+test('a token is renewed once a day, however many requests use it at once', async () => {
   const { id, verify } = await account()
   const first = inNinetyDays()
   gate.now.ms += day
@@ -26,7 +26,7 @@ test('a token in use is renewed once a day, however many use it at once', async 
   expect((await verify()).data).toEqual({ valid: false })
 })
 
-test('a token is verified while nothing can be written, and renewed later', async () => {
+test('a token is verified while the log is unavailable, and renewed later', async () => {
   const { verify } = await account()
   const before = inNinetyDays()
   gate.now.ms += 2 * day
@@ -39,7 +39,7 @@ test('a token is verified while nothing can be written, and renewed later', asyn
   )
 }, 30_000)
 
-test('a token is revoked once by many, and not brought back by uses at the same time', async () => {
+test('concurrent revocations revoke a token once, and concurrent uses do not restore it', async () => {
   const { id, verify, revoke } = await account()
   gate.now.ms += 2 * day
   const revocations = Array.from({ length: 8 }, revoke)

@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => Promise.all(processes.splice(0).map((one) => one.stop())))
 
-/** As a process of its own; it looks for what others left once, at its start, unless it is told otherwise. */
+/** Simulates another process. By default, it polls only once, at its start. */
 function startProcess(changes: Partial<ApprovalsOptions> = {}): Approvals {
   const approvals = startApprovals({ ...world.parts, pollIntervalMs: 1_000_000, ...changes })
   processes.push(approvals)
@@ -28,20 +28,20 @@ function startProcess(changes: Partial<ApprovalsOptions> = {}): Approvals {
 
 const patience = 20_000
 
-test('an approval that nobody works on is found and finished', async () => {
+test('an approval without a lease is found and concluded', async () => {
   const signup = await world.started(owner)
   const approvals = startProcess()
-  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await approvals.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
 })
 
-test('64 who drive the same approval in two processes have the service asked once', async () => {
+test('64 concurrent runs of one approval in two processes request the account once', async () => {
   const both = [startProcess(), startProcess()]
   const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   const outcomes = Array.from({ length: 64 }, (_, i) => {
     const approvals = both[i % 2] ?? startProcess()
-    approvals.run(signup.id)
-    return approvals.outcome(signup.id, patience)
+    approvals.startIfIdle(signup.id)
+    return approvals.waitForOutcome(signup.id, patience)
   })
   await asked
   letGo()
@@ -51,53 +51,53 @@ test('64 who drive the same approval in two processes have the service asked onc
   expect(await world.count('GateSessionApproved', signup.id)).toBe(1)
 })
 
-test('the outcome is pending while the service has not answered in the time of who asks', async () => {
+test('the outcome is pending if the service does not respond within the wait', async () => {
   const approvals = startProcess()
   const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
-  approvals.run(signup.id)
+  approvals.startIfIdle(signup.id)
   await asked
-  expect(await approvals.outcome(signup.id, 0)).toMatchObject({ status: 'pending' })
+  expect(await approvals.waitForOutcome(signup.id, 0)).toMatchObject({ status: 'pending' })
   letGo()
-  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await approvals.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
 })
 
 test('a rejection is an outcome, too', async () => {
   world.script.answer = responding(403)
   const approvals = startProcess()
   const signup = await world.started(owner)
-  approvals.run(signup.id)
-  const outcome = await approvals.outcome(signup.id, patience)
+  approvals.startIfIdle(signup.id)
+  const outcome = await approvals.waitForOutcome(signup.id, patience)
   expect(outcome).toMatchObject({ status: 'rejected', rejection: 'integrator_failed' })
 })
 
-test('what somebody works on is left to him until his lease has run out', async () => {
+test('a leased approval is left alone until its lease has expired', async () => {
   const signup = await world.started(owner)
   const leases = createApprovalLeases({ pool: world.pool, owner: 'killed', leaseMs: 600 })
   expect(await leases.take(signup.id)).toBe(true)
   const approvals = startProcess({ pollIntervalMs: 50 })
   const leasedUntil = await until(signup.id)
-  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await approvals.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   expect(await databaseTime()).toBeGreaterThanOrEqual(leasedUntil)
   expect(world.sentTo(signup.id)).toHaveLength(1)
 })
 
-test('a lease is renewed while the service takes longer than it lasts', async () => {
+test('a lease is renewed while the service takes longer than the lease lasts', async () => {
   const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   const slow = startProcess({ leaseMs: 300 })
-  slow.run(signup.id)
+  slow.startIfIdle(signup.id)
   await asked
   const first = await until(signup.id)
   const other = startProcess({ pollIntervalMs: 30 })
-  // Two leases later the other still has not taken it.
-  while ((await databaseTime()) < first + 600) await other.outcome(signup.id, 50)
+  // After two lease durations, the other process still has not taken it.
+  while ((await databaseTime()) < first + 600) await other.waitForOutcome(signup.id, 50)
   letGo()
-  expect(await other.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await other.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   expect(world.sentTo(signup.id)).toHaveLength(1)
 })
 
-test('who has lost an approval in flight stops waiting and leaves the rest to its new process', async () => {
+test('a process that loses its lease stops waiting and leaves the approval to the new owner', async () => {
   world.script.answer = responding(500)
   const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<AbortSignal>()
   const signup = await world.started(owner)
@@ -111,7 +111,7 @@ test('who has lost an approval in flight stops waiting and leaves the rest to it
       await promise
     },
   })
-  loser.run(signup.id)
+  loser.startIfIdle(signup.id)
   const signal = await waiting
   await world.pool.query(
     `update tidegate.gate_leases set owner = 'another' where gate_session_id = $1`,
@@ -127,7 +127,7 @@ test('who has lost an approval in flight stops waiting and leaves the rest to it
   expect(rows).toEqual([{ owner: 'another' }])
 })
 
-test('a process that stops ends its waits, and another goes on at once', async () => {
+test('a stopping process aborts its waits, and another one takes over at once', async () => {
   const { promise: waiting, resolve: isWaiting } = Promise.withResolvers<void>()
   world.script.answer = (sent) => {
     isWaiting()
@@ -135,27 +135,27 @@ test('a process that stops ends its waits, and another goes on at once', async (
   }
   const signup = await world.started(owner)
   const first = startProcess({ leaseMs: 600_000 })
-  first.run(signup.id)
+  first.startIfIdle(signup.id)
   await waiting
   await first.stop()
   world.script.answer = account
   const second = startProcess()
-  expect(await second.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await second.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   expect(world.sentTo(signup.id)).toHaveLength(2)
-  first.run(signup.id)
+  first.startIfIdle(signup.id)
   expect(world.sentTo(signup.id)).toHaveLength(2)
 })
 
-test('an answer that comes after its process has stopped changes nothing that another decided', async () => {
+test('a response that arrives after its process has stopped does not change the outcome', async () => {
   const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   const first = startProcess({ leaseMs: 600_000 })
-  first.run(signup.id)
+  first.startIfIdle(signup.id)
   await asked
   await first.stop()
   world.script.answer = account
   const second = startProcess()
-  expect(await second.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await second.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
   const before = await world.delivered(signup)
   letGo()
   await second.stop()
@@ -164,7 +164,7 @@ test('an answer that comes after its process has stopped changes nothing that an
   expect(world.sentTo(signup.id)).toHaveLength(2)
 })
 
-test('an organization whose service is silent holds up nobody else, nor who asks for its approvals', async () => {
+test('a service that does not respond delays neither other organizations nor new requests for its own approvals', async () => {
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
   const silent = await world.owner()
   world.script.answer = async (sent) => {
@@ -176,12 +176,14 @@ test('an organization whose service is silent holds up nobody else, nor who asks
   const others = [await world.started(owner), await world.started(owner), await world.started()]
   const approvals = startProcess({ pollIntervalMs: 30, concurrency: { max: 3, maxPerName: 2 } })
   const outcomes = (signups: Signup[]) =>
-    Promise.all(signups.map(async ({ id }) => (await approvals.outcome(id, patience))?.status))
+    Promise.all(
+      signups.map(async ({ id }) => (await approvals.waitForOutcome(id, patience))?.status),
+    )
   expect(await outcomes(others)).toEqual(others.map(() => 'approved'))
   const asked = () => stuck.filter(({ id }) => world.sentTo(id).length > 0)
   await eventually(() => expect(asked()).toHaveLength(2))
   const another = stuck.find((signup) => !asked().includes(signup))
-  if (another) approvals.run(another.id)
+  if (another) approvals.startIfIdle(another.id)
   await eventually(() => expect(asked()).toHaveLength(3))
   expect(asked()).toContain(another)
   letGo()
@@ -189,7 +191,7 @@ test('an organization whose service is silent holds up nobody else, nor who asks
   expect(new Set(stuck.map(({ id }) => world.sentTo(id).length))).toEqual(new Set([1]))
 })
 
-test('a step that fails is made again by the next look', async () => {
+test('a failed step is retried at the next poll', async () => {
   const signup = await world.started(owner)
   let failures = 0
   const approvals = startProcess({
@@ -197,7 +199,7 @@ test('a step that fails is made again by the next look', async () => {
     decideAs: (actor) => (request) =>
       ++failures <= 2 ? Promise.reject(new Error('away')) : world.parts.decideAs(actor)(request),
   })
-  expect(await approvals.outcome(signup.id, patience)).toMatchObject({ status: 'approved' })
+  expect(await approvals.waitForOutcome(signup.id, patience)).toMatchObject({ status: 'approved' })
 })
 
 async function until(id: string): Promise<number> {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { lookupHashes } from '../../../../infra/crypto/api-keys.ts'
 import { matchesTokenHash, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { derivedHexId, webhookEventId } from '../../../../infra/ids.ts'
-import { type DirectRefusal, directType } from '../../../../infra/wire/webhooks/direct-call.ts'
+import { type DirectRefusal, directEventType } from '../../../../infra/wire/webhooks/direct-call.ts'
 import { findAgentToken } from '../../../../projections/gate/queries.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
 import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
@@ -19,13 +19,13 @@ class Crash extends Error {
 }
 
 interface CrashPoint {
-  /** Number of the step among those that reach outside the process, from 1. */
+  /** Number of the external call, from 1. */
   step: number
-  /** true: the step took effect, and its result is lost. */
+  /** True if the call took effect but its result is lost. */
   effect: boolean
 }
 
-/** The same deps until the process dies at the point; after it nothing works any more. */
+/** Returns deps that work until the process crashes at the given point. */
 function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
   let steps = 0
   let isDead = false
@@ -45,7 +45,7 @@ function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
     }
   }
 
-  const { raise, attempt, giveUp } = deps.directCalls
+  const { raise, attempt, cancel } = deps.directCalls
   const decideAs: ApprovalDeps['decideAs'] = (actor) => (request) =>
     mortal(() => deps.decideAs(actor)(request))()
   const dying: ApprovalDeps = {
@@ -58,7 +58,7 @@ function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
           : Reflect.get(pool, name),
     }),
     vault: { ...deps.vault, ensure: mortal(deps.vault.ensure) },
-    directCalls: { raise: mortal(raise), attempt: mortal(attempt), giveUp: mortal(giveUp) },
+    directCalls: { raise: mortal(raise), attempt: mortal(attempt), cancel: mortal(cancel) },
     signUpOrganization: ({ startedAt, ...signup }) =>
       signUpOrganization({ ...deps, decide: decideAs(tester), idTime: startedAt }, signup),
   }
@@ -82,7 +82,7 @@ const timeOut: ServiceAnswer = () => ({
   durationMs: 10_000,
 })
 
-/** One answer after the other, the last one for ever. */
+/** Sends the responses in order, then repeats the last one. */
 function inTurn(...answers: [ServiceAnswer, ...ServiceAnswer[]]): void {
   world.script.answer = (sent) =>
     (answers.length > 1 ? answers.shift() : answers[0])?.(sent) ?? timeOut(sent)
@@ -105,13 +105,13 @@ async function expectApprovedOnce(signup: Signup) {
 async function deliveryOf({ id }: Signup) {
   const delivery = await findDelivery(
     world.pool,
-    derivedHexId('wdlv', webhookEventId(directType, id), owner.endpointId),
+    derivedHexId('wdlv', webhookEventId(directEventType, id), owner.endpointId),
   )
   if (!delivery) throw new Error(`nothing was raised for ${id}`)
   return delivery
 }
 
-/** With its four keys that work, which are those that were delivered, and no other for the same signup. */
+/** Checks that the signup has one organization, whose four working keys are the delivered ones. */
 async function expectOneOrganization(outputs: Record<string, string>, { id }: Signup) {
   const { rows } = await world.pool.query(
     `select organization_id as id, array_agg(lookup_hash order by lookup_hash) as keys from read.organizations
@@ -125,8 +125,8 @@ async function expectOneOrganization(outputs: Record<string, string>, { id }: Si
   expect(keys).toHaveLength(4)
 }
 
-describe('a service that answers', () => {
-  test('its credentials and ours are delivered, each sealed to whoever signed up', async () => {
+describe('a service that responds', () => {
+  test('delivers its credentials and ours, each sealed to the agent', async () => {
     const signup = await world.started(owner)
     await conclude(signup)
     const { session, delivered } = await expectApprovedOnce(signup)
@@ -143,7 +143,7 @@ describe('a service that answers', () => {
     expect(issued).toMatchObject({ status: 'active', expires_at: world.now.ms + agentTokenTtlMs })
   })
 
-  test('it is told who signed up, once', async () => {
+  test('gets one event with the data of the signup', async () => {
     const signup = await world.started(owner)
     await conclude(signup)
     const [request, ...others] = world.sentTo(signup.id)
@@ -163,14 +163,14 @@ describe('a service that answers', () => {
     })
   })
 
-  test('there is no agent token without a dashboard', async () => {
+  test('gets no agent token without a dashboard', async () => {
     const signup = await world.started(await world.owner({ fields: { dashboard_login_url: null } }))
     await conclude(signup)
     const { gate } = (await expectApprovedOnce(signup)).delivered
     expect(gate.outputs).toEqual({})
   })
 
-  test('it is asked again on its schedule, with the same event, until it answers as it must', async () => {
+  test('is retried on schedule with the same event until its response is valid', async () => {
     inTurn(timeOut, responding(500), responding(200, 'nonsense'), responding(409), account)
     const signup = await world.started(owner)
     await conclude(signup)
@@ -180,7 +180,7 @@ describe('a service that answers', () => {
     expect([requests.length, new Set(requests).size]).toEqual([5, 1])
   })
 
-  test('whoever approves at the last moment has it asked', async () => {
+  test('is called even if the person approves at the last moment', async () => {
     const signup = await world.signup(owner)
     world.now.ms += sessionTtlMs - 1
     await world.approve(signup)
@@ -189,8 +189,8 @@ describe('a service that answers', () => {
   })
 })
 
-describe('a service that does not', () => {
-  test('refuses: the signup is rejected at once, with what was wrong', async () => {
+describe('a service that does not provide the account', () => {
+  test('refuses: the signup is rejected at once with the problem', async () => {
     inTurn(responding(500), responding(400, 'no more accounts: secret'))
     const signup = await world.started(owner)
     await conclude(signup)
@@ -200,8 +200,8 @@ describe('a service that does not', () => {
     expect(await world.count('GateSessionApproved', signup.id)).toBe(0)
   })
 
-  test('is silent: the signup is rejected when its time is over, and not before', async () => {
-    // It takes its time to time out, also on the test's clock.
+  test('does not respond: the signup is rejected at its deadline and not before', async () => {
+    // Advances the simulated clock by the timeout.
     inTurn((sent) => {
       world.now.ms += 10_000
       return timeOut(sent)
@@ -219,10 +219,10 @@ describe('a service that does not', () => {
     ['organization_inactive', /organization is not active/],
     ['endpoint_unknown', /no webhook endpoint/],
     ['endpoint_disabled', /endpoint is disabled/],
-    ['endpoint_not_subscribed', /does not take approvals/],
+    ['endpoint_not_subscribed', /is not subscribed to approvals/],
   ]
   test.each(refusals)(
-    'cannot be asked, %s: the signup is rejected and the delivery given up',
+    'cannot be called, %s: the signup is rejected and the delivery cancelled',
     async (reason, problem) => {
       const signup = await world.started(owner)
       const given: string[] = []
@@ -233,9 +233,9 @@ describe('a service that does not', () => {
           directCalls: {
             ...directCalls,
             attempt: async () => ({ kind: 'not_sent', reason }),
-            async giveUp(which, why) {
+            async cancel(which, why) {
               given.push(why)
-              await directCalls.giveUp(which, why)
+              await directCalls.cancel(which, why)
             },
           },
         }),
@@ -245,7 +245,7 @@ describe('a service that does not', () => {
     },
   )
 
-  test('is read too late: the approval stays to be made', async () => {
+  test('is not readable: the approval stays pending', async () => {
     const signup = await world.started(owner)
     const { directCalls } = world.parts
     const attempt = async () => ({ kind: 'not_sent', reason: 'not_raised' }) as const
@@ -275,7 +275,7 @@ describe('after a crash', () => {
   ]
 
   test.each(cases)(
-    'wherever it was, $name is finished once, with secrets that work',
+    'at $name, the approval is concluded once, with working secrets',
     async ({ start, answers, requests }) => {
       const whole = dyingAt(deps(), undefined)
       inTurn(...answers)
@@ -294,7 +294,7 @@ describe('after a crash', () => {
         await conclude(signup)
         const { delivered } = await expectApprovedOnce(signup)
         if (first) expect(delivered).toEqual(first)
-        // At least once, and once more at most: what was under way at the crash.
+        // Once, or twice if the request was in flight at the crash.
         const sent = world.sentTo(signup.id).length
         expect([requests, Math.min(requests + 1, requests * 2)]).toContain(sent)
         if (requests === 0) await expectOneOrganization(delivered.integrator.outputs, signup)
@@ -302,7 +302,7 @@ describe('after a crash', () => {
     },
   )
 
-  test('a refusal that was recorded is final, whatever the service would say now', async () => {
+  test('a recorded refusal is final, whatever the service would respond now', async () => {
     inTurn(responding(422), account)
     const signup = await world.started(owner)
     await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
@@ -320,7 +320,7 @@ describe('after a crash', () => {
       (): Partial<ApprovalDeps> => ({ sleep: async (ms) => (ms > 0 ? crash() : undefined) }),
     ],
   ])(
-    '%s nobody went on in time: the delivery is given up with the signup',
+    'a crash %s that nobody resumed in time cancels the delivery and rejects the signup',
     async (_name, dying) => {
       inTurn(responding(500))
       const signup = await world.started(owner)
@@ -337,7 +337,7 @@ describe('after a crash', () => {
     },
   )
 
-  test('an answer that came in time and got lost is asked for again, also after the end of the session', async () => {
+  test('an attempt whose response was lost is repeated, even after the session has expired', async () => {
     for (const [lateMs, status] of [
       [sessionTtlMs + 60_000, 'approved'],
       [2 * sessionTtlMs + 60_000, 'rejected'],
@@ -351,7 +351,7 @@ describe('after a crash', () => {
   })
 })
 
-test('an attempt that should have been made while nobody was there is made at once', async () => {
+test('an overdue attempt is made at once', async () => {
   inTurn(responding(500), account)
   const signup = await world.started(owner)
   const away = deps({
@@ -367,7 +367,7 @@ test('an attempt that should have been made while nobody was there is made at on
 })
 
 describe('the built-in service', () => {
-  test('makes an organization with its keys', async () => {
+  test('creates an organization with its keys', async () => {
     const signup = await world.started(undefined, { account_name: 'Robin & Söhne' })
     await conclude(signup)
     const { delivered } = await expectApprovedOnce(signup)
@@ -387,21 +387,21 @@ describe('the built-in service', () => {
     expect(world.sentTo(signup.id)).toEqual([])
   })
 
-  test('two processes at once make one organization and one set of keys', async () => {
+  test('two concurrent processes create one organization and one set of keys', async () => {
     const signup = await world.started()
     await Promise.all([conclude(signup), conclude(signup)])
     const { delivered } = await expectApprovedOnce(signup)
     await expectOneOrganization(delivered.integrator.outputs, signup)
   })
 
-  test('a name that no organization can have rejects the signup', async () => {
+  test('rejects the signup if the name is invalid for an organization', async () => {
     const signup = await world.started(undefined, { account_name: 'a\u0007b' })
     await conclude(signup)
     expect(await world.find(signup.id)).toMatchObject(rejected(expect.stringContaining('name')))
   })
 })
 
-test('what nobody approved is left alone', async () => {
+test('a session without an approval is left alone', async () => {
   const signup = await world.signup(owner)
   await conclude(signup)
   expect(await world.find(signup.id)).toMatchObject({

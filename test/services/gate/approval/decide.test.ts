@@ -18,7 +18,7 @@ import {
   proof,
   proven,
   startedSignup,
-} from '../given.ts'
+} from '../fixtures.ts'
 
 const now = opened + 5 * minute
 const pending = pendingSignup()
@@ -35,7 +35,7 @@ const start = (state: State = {}, changes: Command = {}) =>
   )
 
 describe('start of an approval', () => {
-  test('says who is asked, and what the person was taken for', () => {
+  test('records the endpoint and the proof', () => {
     const [decision, ...others] = start()
     const data = { ...decided, ...proven, webhook_endpoint_id: 'we_1', started_at: now }
     expect(others).toEqual([])
@@ -45,7 +45,7 @@ describe('start of an approval', () => {
     })
   })
 
-  test('says which variables the person lets into the env file, once each', () => {
+  test('records each accepted variable once', () => {
     const acceptedEnvVars = ['ACME_KEY', 'ACME_ID', 'ACME_KEY']
     const data = { ...decided, env_vars: ['ACME_KEY', 'ACME_ID'], accepted_at: now }
     const [, ...accepted] = eventsOf(start({}, { acceptedEnvVars }))
@@ -56,18 +56,18 @@ describe('start of an approval', () => {
   const unsure = { proof: { ...proof, verdict: 'inconclusive' as const } }
   const claim = 'GateSessionClaimRequested'
   test.each<[string, State, Command, string]>([
-    ['in the network of the agent', supported, {}, 'GateSessionApprovalStarted'],
+    ["from the agent's network", supported, {}, 'GateSessionApprovalStarted'],
     ['from another network', supported, { isSameNetwork: false }, claim],
-    ['from nobody knows where', supported, { isSameNetwork: null }, claim],
-    ['that may be of a program', supported, unsure, claim],
-    ['at a service that demands it', { ...supported, isClaimRequired: true }, {}, claim],
+    ['from an unknown network', supported, { isSameNetwork: null }, claim],
+    ['with an inconclusive verdict', supported, unsure, claim],
+    ['at a service that requires it', { ...supported, isClaimRequired: true }, {}, claim],
     [
-      'of an agent that cannot, whatever speaks for it',
+      'by an agent that does not support it',
       { isClaimRequired: true },
       { ...unsure, isSameNetwork: false },
       'GateSessionApprovalStarted',
     ],
-  ])('asks for a claim where it must: %s', (_name, state, changes, expected) => {
+  ])('requests a claim if needed: %s', (_name, state, changes, expected) => {
     expect(outcome(() => start(state, changes))).toBe(expected)
   })
 
@@ -75,17 +75,17 @@ describe('start of an approval', () => {
   const resolved = 'gate.session_already_resolved'
   test.each<[string, GateSessionRow | undefined, string]>([
     ['has started', startedSignup(), 'nothing'],
-    ['has started, and the time is over', startedSignup({ expires_at: now - 1 }), 'nothing'],
-    ['was approved by this token', approvedSignup(), 'nothing'],
-    ['came to nothing', startedSignup({ status: 'rejected' }), 'nothing'],
-    ['was started by another token of the page', startedSignup(another), 'nothing'],
-    ['waits for the code', claimingSignup(another), 'nothing'],
-    ['is none', undefined, 'gate.session_not_found'],
+    ['has started and is past its time', startedSignup({ expires_at: now - 1 }), 'nothing'],
+    ['was approved with this token', approvedSignup(), 'nothing'],
+    ['failed', startedSignup({ status: 'rejected' }), 'nothing'],
+    ['was started with another token of the page', startedSignup(another), 'nothing'],
+    ['waits for the claim code', claimingSignup(another), 'nothing'],
+    ['does not exist', undefined, 'gate.session_not_found'],
     ['is past its time', pendingSignup({ expires_at: now }), 'gate.session_expired'],
     ['has expired', pendingSignup({ status: 'expired' }), 'gate.session_expired'],
     ['was declined', pendingSignup({ status: 'rejected' }), resolved],
-    ['was approved by another token', { ...approvedSignup(), ...another }, resolved],
-  ])('of a signup that %s', (_name, session, expected) => {
+    ['was approved with another token', { ...approvedSignup(), ...another }, resolved],
+  ])('for a signup that %s', (_name, session, expected) => {
     expect(outcome(() => start({ session }))).toBe(expected)
   })
 })
@@ -93,14 +93,14 @@ describe('start of an approval', () => {
 describe('end of an approval', () => {
   const failure = { problem: 'The service answered with status 400.', now }
 
-  test('with credentials: all in one event', () => {
+  test('with credentials: approves the session in one event', () => {
     const data = { ...decided, ...credentials }
     expect(eventsOf(decideApproval(startedSignup(), credentials))).toEqual([
       { type: 'GateSessionApproved', data },
     ])
   })
 
-  test('without: the session is rejected, with what was wrong', () => {
+  test('without credentials: rejects the session with the problem', () => {
     const { problem } = failure
     const data = { gate_session_id, reason: 'integrator_failed', problem, rejected_at: now }
     expect(eventsOf(decideApprovalFailure(startedSignup(), failure))).toEqual([
@@ -108,7 +108,7 @@ describe('end of an approval', () => {
     ])
   })
 
-  test('an answer that came after the time of the session counts', () => {
+  test("accepts a response that arrives after the session's expiry", () => {
     expect(decideApproval(startedSignup({ expires_at: now - 1 }), credentials)).toHaveLength(1)
   })
 
@@ -119,7 +119,7 @@ describe('end of an approval', () => {
     ['approved', approvedSignup()],
     ['rejected', startedSignup({ status: 'rejected' })],
     ['a login', startedSignup({ kind: 'login' })],
-  ])('nothing happens to a session that is %s', (_name, session) => {
+  ])('returns no event for a session that is %s', (_name, session) => {
     expect(decideApproval(session, credentials)).toEqual([])
     expect(decideApprovalFailure(session, failure)).toEqual([])
   })

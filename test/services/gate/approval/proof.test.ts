@@ -50,7 +50,7 @@ const check = (changes: Changes = {}, rules = {}) =>
 
 const evaluated = (at: number) => ({ decision: { evaluated_at: new Date(at).toISOString() } })
 
-test('a token of this page, just made, is a proof', () => {
+test('accepts a new token of this page', () => {
   const proof = { verdict: 'human', riskScore: 12, sessionId, decisionId }
   expect(check()).toEqual(proof)
   expect(check({}, { sessionId })).toEqual(proof)
@@ -60,48 +60,63 @@ test('a token of this page, just made, is a proof', () => {
   })
 })
 
-test('a token that one of several secrets opens counts', () => {
+test('accepts a token that any of several secrets opens', () => {
   expect(openProof(seal(payload(), [replaced]), [ours, replaced])).toMatchObject({
     session_id: sessionId,
   })
 })
 
-describe('what is no proof', () => {
+describe('rejects', () => {
   const invalid = expect.objectContaining({ code: 'gate.svc_proof_invalid' })
   const tokens: [string, string][] = [
     ['nothing', ''],
     ['no token', 'x'.repeat(100)],
-    ['a token for others', seal(payload(), [hash()])],
-    ['a token that was changed', seal(payload()).replace(/.{8}$/, 'AAAAAAAA')],
+    ['a token for another recipient', seal(payload(), [hash()])],
+    ['a modified token', seal(payload()).replace(/.{8}$/, 'AAAAAAAA')],
     ['a token without a decision', seal({ session_id: sessionId, request: { url } })],
     ['a token without a page', seal({ ...payload(), request: undefined })],
     ['a token with another verdict', seal(payload({ decision: { verdict: 'fine' } }))],
-    ['a score that is none', seal(payload({ decision: { risk_score: 101 } }))],
-    ['a session id that is none', seal(payload({ session_id: 'sid_x' }))],
-    ['a time that is none', seal(payload({ decision: { evaluated_at: 'today' } }))],
+    ['an invalid score', seal(payload({ decision: { risk_score: 101 } }))],
+    ['an invalid session id', seal(payload({ session_id: 'sid_x' }))],
+    ['an invalid time', seal(payload({ decision: { evaluated_at: 'today' } }))],
     ['a list', seal([])],
   ]
   test.each(tokens)('%s', (_name, token) => {
     expect(() => openProof(token, [ours])).toThrow(invalid)
   })
-  test('anything while there is no secret', () => {
+  test('any token if there are no secrets', () => {
     expect(() => openProof(seal(payload()), [])).toThrow(invalid)
   })
   const claims: [string, Changes, object, RegExp][] = [
     ['the page of another signup', { request: { url: `${url.slice(0, -1)}1` } }, {}, /page/],
-    ['a page below it', { request: { url: `${url}/x` } }, {}, /page/],
+    ['a page below this one', { request: { url: `${url}/x` } }, {}, /page/],
     ['no page', { request: { url: 'about:blank' } }, {}, /page/],
-    ['an address that is none', { request: { url: '' } }, {}, /page/],
+    ['an invalid URL', { request: { url: '' } }, {}, /page/],
     ['another origin', { request: { url: url.replace('gate.', 'evil.') } }, {}, /page/],
-    ['another session than is said', {}, { sessionId: `sid_${'1'.repeat(26)}` }, /another session/],
-    ['more than two minutes ago', evaluated(proofTime - 120_001), {}, /older than two minutes/],
-    ['the future', evaluated(proofTime + 30_001), {}, /from the future/],
-    ['a session that nobody handed off', { hand_off: null }, {}, /challenge/],
-    ['no challenge', { hand_off: { challenge_answered: false } }, {}, /did not answer/],
-    ['a page that nobody used', { hand_off: { input_observed: false } }, {}, /Nobody has used/],
+    [
+      'another session than the request names',
+      {},
+      { sessionId: `sid_${'1'.repeat(26)}` },
+      /another session/,
+    ],
+    [
+      'a time more than two minutes ago',
+      evaluated(proofTime - 120_001),
+      {},
+      /older than two minutes/,
+    ],
+    ['a time in the future', evaluated(proofTime + 30_001), {}, /from the future/],
+    ['a session without a hand-off', { hand_off: null }, {}, /challenge/],
+    ['an unanswered challenge', { hand_off: { challenge_answered: false } }, {}, /did not answer/],
+    ['a page without input', { hand_off: { input_observed: false } }, {}, /Nobody has used/],
     ['no approve token', { hand_off: { binding: null } }, {}, /another approve token/],
     ['another approve token', {}, { approveToken: 'gtapr_other' }, /another approve token/],
-    ['the token itself', { hand_off: { binding: approveToken } }, {}, /another approve token/],
+    [
+      'the approve token instead of its hash',
+      { hand_off: { binding: approveToken } },
+      {},
+      /another approve token/,
+    ],
   ]
   test.each(claims)('one of %s', (_name, changes, rules, sentence) => {
     expect(() => check(changes, rules)).toThrow(invalid)
@@ -109,7 +124,7 @@ describe('what is no proof', () => {
   })
 })
 
-test('what was added to the address of the page does not matter', () => {
+test("ignores query and fragment of the page's URL", () => {
   for (const added of ['?utm_source=mail', '#top', '?'])
     expect(check({ request: { url: url + added } })).toMatchObject({ sessionId })
   expect(check({}, { url: url.replace('gate.example', 'Gate.Example:443') })).toMatchObject({
@@ -117,12 +132,12 @@ test('what was added to the address of the page does not matter', () => {
   })
 })
 
-test('times are good up to their limits', () => {
+test('accepts times up to their limits', () => {
   for (const at of [proofTime - 120_000, proofTime + 30_000])
     expect(check(evaluated(at))).toMatchObject({ sessionId })
 })
 
-test('a bot is told that it is one, whatever else it lacks, but for the page', () => {
+test('a bot gets gate.bot_detected, whatever else is wrong, except for the page', () => {
   const bot = { decision: { verdict: 'bot' }, hand_off: { input_observed: false, binding: null } }
   expect(() => check(bot)).toThrow(expect.objectContaining({ code: 'gate.bot_detected' }))
   const elsewhere = { ...bot, request: { url: 'https://evil.example/' } }

@@ -6,8 +6,8 @@ import { changeService, disableService } from '../../../../services/gate/registr
 import { codeTtlMs } from '../../../../services/gate/sessions.ts'
 import { answeringService, freshAddress } from '../../../support/gate-flow.ts'
 import type { Send } from '../../../support/send.ts'
+import { signupOpened } from '../fixtures.ts'
 import { responding, useGateApi } from '../gate-api.ts'
-import { signupOpened } from '../given.ts'
 
 const gate = await useGateApi()
 const owner = await gate.owner()
@@ -31,7 +31,7 @@ async function keysStored(): Promise<number> {
 }
 
 describe('a signup', () => {
-  test('is in progress while its service is silent; the page asks again, as often as it likes', async () => {
+  test('is in progress until its service responds, and the page can ask repeatedly', async () => {
     const { asked, letGo } = gate.holdAnswers()
     const { id } = await open()
     const ip = freshAddress()
@@ -40,7 +40,7 @@ describe('a signup', () => {
     await asked
     expect([first.outcome, first.headers['retry-after']]).toEqual([inProgress, '1'])
     const again = Array.from({ length: 8 }, () => approve(id, body, { ip }))
-    // The page was reloaded: its new token asks, too, without a proof.
+    // After a reload, the page gets the outcome with its new token and without a proof.
     again.push(approve(id, { approve_token: await gate.flow.approveToken(id) }, { ip }))
     letGo()
     expect(new Set((await Promise.all(again)).map(({ outcome }) => outcome))).toEqual(
@@ -50,7 +50,7 @@ describe('a signup', () => {
     expect(await gate.session(id)).toMatchObject({ verdict: 'human', risk_score: 12 })
   })
 
-  test('is rejected when its service refuses, and whoever approved learns so again', async () => {
+  test('is rejected when its service refuses, and the approving page gets that outcome again', async () => {
     gate.script.answer = responding(422)
     const { id } = await open()
     const body = await gate.flow.approval(id)
@@ -61,7 +61,7 @@ describe('a signup', () => {
     }
   })
 
-  test('with an Idempotency-Key stays with its body, and a repetition is not another attempt', async () => {
+  test('binds an Idempotency-Key to its body, and a replay is not another attempt', async () => {
     const { id } = await open()
     const body = await gate.flow.approval(id)
     const from = { ip: freshAddress(), headers: { 'idempotency-key': 'click' } }
@@ -74,7 +74,7 @@ describe('a signup', () => {
     })
   })
 
-  test('stores nothing for questions about the outcome, nor for attempts that are one too many', async () => {
+  test('stores nothing for requests for the outcome or above the limit of attempts', async () => {
     const [approved, refused] = [await open(), await open()]
     const body = await gate.flow.approval(approved.id)
     await approve(approved.id, body)
@@ -87,7 +87,7 @@ describe('a signup', () => {
     expect(await keysStored()).toBe(before)
   })
 
-  test('of a service that cannot be read stays as it was', async () => {
+  test('is unchanged if its service is not readable', async () => {
     const id = gate.newId('gate')
     const event = signupOpened({
       gate_session_id: id,
@@ -95,20 +95,20 @@ describe('a signup', () => {
       opened_at: gate.now.ms,
     })
     await gate.append(gateProjection, owner, event)
-    const approve_token = await gate.parts.pages.open(id)
+    const approve_token = await gate.parts.pages.issueApproveToken(id)
     const body = { approve_token, sealed_token: await gate.flow.proof(id, approve_token) }
     expect((await approve(id, body)).outcome).toBe('503 service.unavailable')
     expect(await gate.session(id)).toMatchObject({ status: 'pending', approval_started_at: null })
   })
 
-  test('stays approvable when its service was disabled', async () => {
+  test('can be approved although its service was disabled', async () => {
     const disabled = await gate.owner()
     const { id } = await open(disabled)
     await disableService(gate.deps, disabled)
     expect((await approve(id, await gate.flow.approval(id))).outcome).toBe('200')
   })
 
-  test('needs a token of its own page, and any of those is good', async () => {
+  test('accepts any token of its own page, and no other', async () => {
     const [{ id }, other] = [await open(), await open()]
     const body = await gate.flow.approval(id)
     const bad = [undefined, '', 'x', generateToken('gtapr', randomBytes)]
@@ -116,12 +116,12 @@ describe('a signup', () => {
       expect((await approve(id, { ...body, approve_token })).outcome).toBe(
         '403 gate.approve_token_invalid',
       )
-    // Reading the consent data again does not void the page that a person has open.
+    // Reading the consent data again does not invalidate an open page.
     for (let i = 0; i < 3; i++) await gate.flow.approveToken(id)
     expect((await approve(id, body)).outcome).toBe('200')
   })
 
-  test('stays to be approved after a proof that is none', async () => {
+  test('can still be approved after an invalid proof', async () => {
     const { id } = await open()
     const body = await gate.flow.approval(id)
     const changed = async (changes: object) => (await approve(id, { ...body, ...changes })).outcome
@@ -142,7 +142,7 @@ describe('a login', () => {
     return { to, agentToken, id: await gate.flow.openLogin(to.serviceId, agentToken) }
   }
 
-  test('gives its code again to the page that approved, not to another, nor late', async () => {
+  test('returns its code again only to the page that approved, and only until it expires', async () => {
     const { id } = await login()
     const [body, other] = [await gate.flow.approval(id), await gate.flow.approval(id)]
     const first = await approve(id, body)
@@ -155,7 +155,7 @@ describe('a login', () => {
     expect((await approve(id, body)).outcome).toBe('410 gate.session_expired')
   })
 
-  test('gives its code to nobody once that was used', async () => {
+  test('does not return a consumed code', async () => {
     const { id, to } = await login()
     const body = await gate.flow.approval(id)
     const { code } = (await approve(id, body)).data
@@ -163,7 +163,7 @@ describe('a login', () => {
     expect([used.outcome, (await approve(id, body)).outcome]).toEqual(['200', resolved])
   })
 
-  test('is not approved by a proof that shows no person on its page, and stays to be approved', async () => {
+  test('can still be approved after a proof without a person', async () => {
     const { id } = await login()
     for (const handOff of [
       { challenge_answered: false },
@@ -176,7 +176,7 @@ describe('a login', () => {
     expect((await approve(id, await gate.flow.approval(id))).outcome).toBe('200')
   })
 
-  test('leads to where its page says, whatever the service says since', async () => {
+  test('redirects to the dashboard that the page showed, even if the service has changed it', async () => {
     const shown = 'https://acme.example/auth/gate'
     const { id, to } = await login({ dashboard_login_url: shown })
     const move = (dashboard_login_url: string | null) =>
@@ -191,7 +191,7 @@ describe('a login', () => {
     expect((await approve(id, body)).data).toEqual({ ...data, redirect_url: null })
   })
 
-  test('is refused while nobody could use its code, and stays to be approved', async () => {
+  test('throws if its code would be useless, and can be approved later', async () => {
     const { id, to, agentToken } = await login()
     const body = await gate.flow.approval(id)
     await gate.setStatus(to.organizationId, 'suspended')

@@ -25,15 +25,15 @@ import { createDirectCalls } from '../../../../services/webhooks/direct-calls.ts
 import { gateOwner } from '../../../support/gate-world.ts'
 import { publicUrl } from '../../../support/send.ts'
 import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'
+import { proof, signupOpened } from '../fixtures.ts'
 import { scriptedServices } from '../gate-api.ts'
-import { proof, signupOpened } from '../given.ts'
 
 export interface Signup {
   id: GateSessionId
   keys: DeliveryKeys
 }
 
-/** The parts of a Gate that is not started; the clock is the test's, and services answer as its script says. */
+/** Parts of a Gate that is not started, with a simulated clock and services that respond as scripted. */
 export async function useApprovalWorld() {
   const world = await openServiceWorld({ log: 'memory' })
   afterAll(() => world.close())
@@ -44,7 +44,7 @@ export async function useApprovalWorld() {
   const happen = (...events: DomainEvent[]) =>
     world.append(gateProjection, { organizationId: null, environment: null }, ...events)
 
-  /** A signup that waits for consent; without an owner, for the built-in service. */
+  /** Creates an undecided signup; without an owner, for the built-in service. */
   async function signup(
     owner?: { serviceId: string; organizationId: string },
     changes: Partial<GateSessionOpened> = {},
@@ -69,9 +69,9 @@ export async function useApprovalWorld() {
 
   const find = async (id: GateSessionId) => requireSession(await findGateSession(world.pool, id))
 
-  /** A person approves. */
+  /** Approves the signup. */
   async function approve({ id }: Signup): Promise<void> {
-    const token = await parts.pages.open(id)
+    const token = await parts.pages.issueApproveToken(id)
     const approval = { token, proof, isSameNetwork: true, acceptedEnvVars: [] }
     const { decide } = deps
     await startSignupApproval({ ...parts, decide }, { session: await find(id), ...approval })
@@ -83,9 +83,9 @@ export async function useApprovalWorld() {
     return made
   }
 
-  /** How long was waited each time. */
+  /** Durations of the waits. */
   const waits: number[] = []
-  /** Waits pass at once, on the clock. */
+  /** Advances the clock instead of waiting. */
   const approvalDeps = (changes: Partial<ApprovalDeps> = {}): ApprovalDeps => ({
     ...parts,
     sleep: async (ms) => {
@@ -109,7 +109,7 @@ export async function useApprovalWorld() {
     find,
     conclude: ({ id: gateSessionId }: { id: GateSessionId }, given = approvalDeps()) =>
       concludeApproval(given, { gateSessionId, signal: new AbortController().signal }),
-    /** The part of an approved signup that its agent can read. */
+    /** Decrypts the credentials of an approved signup. */
     async delivered({ id, keys }: Signup) {
       const bundle = await findBundle(parts.vault, await find(id))
       if (!bundle) throw new Error(`nothing is delivered to ${id}`)
@@ -134,7 +134,7 @@ function partsOf({ deps, log, codec, applied }: ServiceWorld, client: Client): G
     integratorTimeoutMs: 10_000,
     directCalls: createDirectCalls({ ...deps, log, codec, client, secrets }),
     network: noNetwork,
-    domainReader: { txtRecords: async () => [], fileAt: async () => undefined },
+    domainReader: { lookUpTxt: async () => [], fileAt: async () => undefined },
     consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [] },
     signUpOrganization: ({ startedAt, ...signup }) =>
       signUpOrganization({ ...deps, idTime: startedAt }, signup),

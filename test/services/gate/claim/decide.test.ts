@@ -10,14 +10,14 @@ import {
   pendingSignup,
   sessionAfter,
   startedSignup,
-} from '../given.ts'
+} from '../fixtures.ts'
 
 const now = opened + 5 * minute
 const claiming = claimingSignup()
 const told = (session: GateSessionRow, isCorrectCode: boolean) =>
   decideClaim({ session, endpointId: 'we_1', isCorrectCode }, { now })
 
-test('the right code starts the approval, and changes nothing once more', () => {
+test('the correct code starts the approval, and has no effect the second time', () => {
   const decisions = told(claiming, true)
   const { id: gate_session_id, gate_account_id } = claiming
   const data = { gate_session_id, gate_account_id, webhook_endpoint_id: 'we_1', claimed_at: now }
@@ -28,7 +28,7 @@ test('the right code starts the approval, and changes nothing once more', () => 
   expect(told({ ...claimed, status: 'approved' }, true)).toEqual([])
 })
 
-test('four wrong codes are counted, and the fifth rejects the signup', () => {
+test('four wrong codes are recorded, and the fifth rejects the signup', () => {
   let session = claiming
   const said = Array.from({ length: 5 }, () => {
     const decisions = told(session, false)
@@ -45,14 +45,14 @@ test('four wrong codes are counted, and the fifth rejects the signup', () => {
 
 test.each<[string, GateSessionRow, string]>([
   ['before a person has approved', pendingSignup(), 'gate.claim_code_invalid'],
-  ['after the time is over', claimingSignup({ expires_at: now }), 'gate.session_expired'],
+  ["after the session's time is over", claimingSignup({ expires_at: now }), 'gate.session_expired'],
   ['after it has expired', claimingSignup({ status: 'expired' }), 'gate.session_expired'],
   [
     'after it was declined',
     claimingSignup({ status: 'rejected' }),
     'gate.session_already_resolved',
   ],
-  ['of a signup that goes on without', startedSignup(), 'nothing'],
-])('a code that is told %s', (_name, session, expected) => {
+  ['for a signup that needs no claim', startedSignup(), 'nothing'],
+])('a code sent %s', (_name, session, expected) => {
   expect(outcome(() => told(session, true))).toBe(expected)
 })

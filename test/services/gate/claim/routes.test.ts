@@ -8,7 +8,7 @@ const owner = await gate.owner()
 
 const nearby = '198.51.100.250'
 let agents = 0
-/** A signup of an agent that can be told a code, in a network of its own. */
+/** Creates a signup by an agent that supports claims, in a network of its own. */
 const supporting = ({ serviceId } = owner) =>
   gate.flow.open(serviceId, { ip: `198.51.100.${++agents}`, claim: 'supported' })
 const approve = (id: string, body: object, from = freshAddress()) =>
@@ -27,8 +27,8 @@ const poll = async ({ id, pollToken: key }: OpenedSession) =>
   (await gate.ask(`sessions/${id}`, { key })).data
 const wrongCode = '403 gate.claim_code_invalid'
 
-describe('where the person is in another network', () => {
-  test('the page shows a code, and the service is asked once the agent has told it', async () => {
+describe('with a person in another network', () => {
+  test('the page shows a code, and the service is called once the agent has sent it', async () => {
     const signup = await supporting()
     const { body, data, code } = await approvedElsewhere(signup)
     expect(data).toMatchObject({ status: 'pending' })
@@ -43,7 +43,7 @@ describe('where the person is in another network', () => {
     expect(gate.sentTo(signup.id)).toHaveLength(1)
   })
 
-  test('whoever else has the link is not shown the code', async () => {
+  test("other holders of the link don't see the code", async () => {
     const signup = await supporting()
     await approvedElsewhere(signup)
     const consent = await gate.ask(`sessions/${signup.id}/consent`)
@@ -53,7 +53,7 @@ describe('where the person is in another network', () => {
     expect([theirs.status, theirs.data]).toEqual([200, nothing])
   })
 
-  test('five wrong codes end it, also at once, and the service is never asked', async () => {
+  test('five wrong codes reject the signup, even if sent at once, and the service is never called', async () => {
     const signup = await supporting()
     const { code, wrong } = await approvedElsewhere(signup)
     const answers = await Promise.all(Array.from({ length: 12 }, () => tell(signup, wrong)))
@@ -66,7 +66,7 @@ describe('where the person is in another network', () => {
     expect(gate.sentTo(signup.id)).toEqual([])
   })
 
-  test('what is no code is not counted, nor what is told before somebody has approved', async () => {
+  test('malformed codes, and codes sent before an approval, are not counted', async () => {
     const signup = await supporting()
     for (let i = 0; i < 6; i++) expect((await tell(signup, '123456')).outcome).toBe(wrongCode)
     const { code } = await approvedElsewhere(signup)
@@ -76,7 +76,7 @@ describe('where the person is in another network', () => {
   })
 })
 
-test('in the network of the agent a person needs no code, unless the service demands it', async () => {
+test("a person in the agent's network needs no code, unless the service requires it", async () => {
   const approvedNearby = async (of: GateOwner) => {
     const { id } = await supporting(of)
     return (await approve(id, await gate.flow.approval(id), nearby)).data.status
@@ -88,10 +88,10 @@ test('in the network of the agent a person needs no code, unless the service dem
   ])
 })
 
-describe('where the verdict is not human', () => {
+describe('with a verdict that is not human', () => {
   const unsure = { verdict: 'inconclusive' } as const
 
-  test('the name of the account is needed, and lacking it takes none of the three tries', async () => {
+  test('the account name is required, and leaving it out does not count as an attempt', async () => {
     const { id } = await gate.flow.open(owner.serviceId, { account_name: 'Robin  Ł.' })
     const body = await gate.flow.approval(id, unsure)
     for (const account_name of [undefined, 'Robin', undefined, 'robin', undefined])
@@ -102,7 +102,7 @@ describe('where the verdict is not human', () => {
     expect(named.outcome).toBe('200')
   })
 
-  test('a service that takes people alone takes no such approval', async () => {
+  test('a service that requires the verdict human rejects the approval', async () => {
     const strict = await gate.owner({ fields: { minimum_verdict: 'human' } })
     const { id } = await gate.flow.open(strict.serviceId)
     const body = { ...(await gate.flow.approval(id, unsure)), account_name: 'Robin' }
@@ -111,7 +111,7 @@ describe('where the verdict is not human', () => {
   })
 })
 
-test('the code is nowhere in the database', async () => {
+test('the code is not stored anywhere in the database', async () => {
   const { code } = await approvedElsewhere(await supporting())
   const { rows } = await gate.pool.query<{ table: string }>(
     `select format('%I.%I', schemaname, tablename) as table from pg_tables

@@ -4,14 +4,14 @@ import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { ErasableSession } from '../../../../projections/gate/queries.ts'
 import { erasePastRetention } from '../../../../services/gate/erasure/retention.ts'
 import { useApprovalWorld } from '../approval/world.ts'
-import { day, loginOpened, minute } from '../given.ts'
+import { day, loginOpened, minute } from '../fixtures.ts'
 
 const world = await useApprovalWorld()
 const owner = await world.owner()
 
 const days = 30
 
-/** Those that would be erased now. */
+/** Returns the sessions that would be erased now. */
 async function due(): Promise<Set<string>> {
   const erased: ErasableSession[] = []
   await erasePastRetention({
@@ -25,7 +25,7 @@ async function due(): Promise<Set<string>> {
 const ended = (gate_session_id: GateSessionId) =>
   world.happen({ type: 'GateSessionExpired', data: { gate_session_id, expired_at: 1 } })
 
-/** A signup whose delivery has ended, and which has an agent token. */
+/** Creates a signup with an ended delivery and an agent token. */
 async function withToken() {
   const signup = await world.started(owner)
   await world.conclude(signup)
@@ -35,7 +35,7 @@ async function withToken() {
   return { id, gate_account_id: gate_account_id ?? '' }
 }
 
-test('who asked and approved is known for so many days after the end, and while the agent token works', async () => {
+test('personal data is kept for the retention after the end, and while the agent token is valid', async () => {
   const [closed, waiting] = [await world.signup(owner), await world.signup(owner)]
   await ended(closed.id)
   const [working, revoked] = [await withToken(), await withToken()]

@@ -3,13 +3,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import { isToken, matchesTokenHash } from '../../../../infra/crypto/tokens.ts'
-import { loginCodeOf, redirectUrl } from '../../../../services/gate/login/commands.ts'
+import { deriveLoginCode, loginRedirectUrl } from '../../../../services/gate/login/commands.ts'
 import {
   decideCodeConsumption,
   decideLoginApproval,
   decideLoginOpening,
 } from '../../../../services/gate/login/decide.ts'
-import { systemService } from '../../../../services/gate/registry/registered.ts'
+import { systemService } from '../../../../services/gate/registry/registered-services.ts'
 import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import { organization, organizationId } from '../../../support/organization-rows.ts'
 import {
@@ -24,7 +24,7 @@ import {
   scope,
   strangers,
   token,
-} from '../given.ts'
+} from '../fixtures.ts'
 
 const dashboard_login_url = 'https://acme.example/auth/gate'
 const service = { ...listed, definition: { ...listed.definition, dashboard_login_url } }
@@ -61,22 +61,26 @@ const builtIn = systemService('https://tidegate.example')
 const [noKey, notFound] = ['auth.invalid_api_key', 'request.not_found']
 test.each<[string, Partial<Opening>, string]>([
   ['a second time', { session: login }, 'nothing'],
-  ['by no token', { token: undefined }, noKey],
-  ['by a revoked token', { token: revoked }, noKey],
-  ['by a token that has expired', { token: { ...token, expires_at: now } }, noKey],
-  ['by a token of another service', { token: { ...token, service_id: 'other' } }, noKey],
-  ['a second time, by a token revoked since', { session: login, token: revoked }, noKey],
-  ['to no service', { service: undefined }, notFound],
-  ['to a disabled service', { service: { ...service, status: 'disabled' } }, notFound],
+  ['without a token', { token: undefined }, noKey],
+  ['with a revoked token', { token: revoked }, noKey],
+  ['with an expired token', { token: { ...token, expires_at: now } }, noKey],
+  ['with a token of another service', { token: { ...token, service_id: 'other' } }, noKey],
+  ['a second time, with a token revoked since', { session: login, token: revoked }, noKey],
+  ['for an unknown service', { service: undefined }, notFound],
+  ['for a disabled service', { service: { ...service, status: 'disabled' } }, notFound],
   [
-    'to a hidden service',
+    'for a service that is not discoverable',
     { service: { ...service, definition: { ...service.definition, discoverable: false } } },
     notFound,
   ],
-  ['to a service without a dashboard', { service: listed }, notFound],
-  ['to the built-in service', { service: builtIn }, notFound],
-  ['to a suspended one', { organization: { ...organization, status: 'suspended' } }, notFound],
-])('a login is opened %s', (_how, changes, expected) => {
+  ['for a service without a dashboard', { service: listed }, notFound],
+  ['for the built-in service', { service: builtIn }, notFound],
+  [
+    'for a service of a suspended organization',
+    { organization: { ...organization, status: 'suspended' } },
+    notFound,
+  ],
+])('opening a login %s', (_how, changes, expected) => {
   expect(outcome(() => open(changes))).toBe(expected)
 })
 
@@ -87,7 +91,7 @@ const consumed = {
   token,
 }
 
-test('a code that is used is used up', () => {
+test('a consumed code cannot be used again', () => {
   const data = { gate_session_id: login.id, consumption_id: 'this', consumed_at: now + 1 }
   expect(eventsOf(decideCodeConsumption(approved, consumption))).toEqual([
     { type: 'LoginCodeConsumed', data },
@@ -99,10 +103,15 @@ const [used, over] = ['gate.session_already_resolved', 'gate.session_expired']
 type Consumption = Parameters<typeof decideCodeConsumption>
 test.each<[string, Consumption[0], Partial<Consumption[1]>, string]>([
   ['used by the same request', consumed, {}, 'nothing'],
-  ['used by it, later and by a revoked token', { ...consumed, token: revoked }, late, 'nothing'],
+  [
+    'used by the same request, after its expiry and with a revoked token',
+    { ...consumed, token: revoked },
+    late,
+    'nothing',
+  ],
   ['used by another request', consumed, other, used],
-  ['of nobody', { session: undefined, token }, {}, over],
-  ['of a login that nobody approved', { session: login, token }, {}, over],
+  ['without a login', { session: undefined, token }, {}, over],
+  ['of an unapproved login', { session: login, token }, {}, over],
   ['that has expired', { session: { ...approvedLogin, code: 'expired' }, token }, {}, over],
   ['past its time', approved, late, over],
   ['of an agent whose token was revoked', { ...approved, token: revoked }, {}, over],
@@ -117,7 +126,7 @@ test.each<[string, Consumption[0], Partial<Consumption[1]>, string]>([
 
 const loginApproval = { ...approval, codeHash: 'code', now: now + 1000 }
 
-test('once a token of its page approves, a code may be used for five minutes', () => {
+test('after the approval by a token of its page, a code can be used for five minutes', () => {
   expect(eventsOf(decideLoginApproval(login, loginApproval))).toEqual([
     {
       type: 'LoginSessionApproved',
@@ -135,16 +144,16 @@ test('once a token of its page approves, a code may be used for five minutes', (
 type Approval = Partial<typeof loginApproval>
 const another: Approval = { approveTokenHashes: ['other'] }
 test.each<[string, typeof login | undefined, Approval, string]>([
-  ['none', undefined, {}, 'gate.session_not_found'],
-  ['one that has expired', { ...login, status: 'expired' }, {}, over],
-  ['one past its time', login, { now: now + sessionTtlMs }, over],
-  ['one that was declined', { ...login, status: 'rejected' }, {}, used],
-  ['one that this token approved', approvedLogin, {}, 'nothing'],
-  ['one that another token approved', approvedLogin, another, used],
-  ['one whose code was used', { ...approvedLogin, code: 'consumed' }, {}, used],
-  ['one whose code has expired', { ...approvedLogin, code: 'expired' }, {}, over],
-  ['one whose code is past its time', approvedLogin, late, over],
-])('a login is approved: %s', (_which, session, changes, expected) => {
+  ['without a session', undefined, {}, 'gate.session_not_found'],
+  ['an expired session', { ...login, status: 'expired' }, {}, over],
+  ['a session past its time', login, { now: now + sessionTtlMs }, over],
+  ['a declined session', { ...login, status: 'rejected' }, {}, used],
+  ['a session approved with this token', approvedLogin, {}, 'nothing'],
+  ['a session approved with another token', approvedLogin, another, used],
+  ['a session whose code was used', { ...approvedLogin, code: 'consumed' }, {}, used],
+  ['a session whose code has expired', { ...approvedLogin, code: 'expired' }, {}, over],
+  ['a session whose code is past its time', approvedLogin, late, over],
+])('approving a login: %s', (_which, session, changes, expected) => {
   expect(outcome(() => decideLoginApproval(session, { ...loginApproval, ...changes }))).toBe(
     expected,
   )
@@ -152,33 +161,33 @@ test.each<[string, typeof login | undefined, Approval, string]>([
 
 const masterKey = () => randomBytes(32).toString('base64')
 
-test('a code follows from session and approve token, and only its hash is needed to know it', () => {
+test('a code is derived from session and approve token, and only its hash is needed to recognize it', () => {
   const keyring = createKeyring(masterKey())
   const asked = { keyring, gateSessionId: login.id, approveToken: 'gtapr_a' }
-  const { code, hash } = loginCodeOf(asked)
+  const { code, hash } = deriveLoginCode(asked)
   expect(isToken('gtcode', code)).toBe(true)
   expect(matchesTokenHash(keyring, { token: code, hash })).toBe(true)
-  expect(loginCodeOf({ ...asked, codeHash: null })).toEqual({ code, hash })
+  expect(deriveLoginCode({ ...asked, codeHash: null })).toEqual({ code, hash })
   const others = [
-    loginCodeOf({ ...asked, approveToken: 'gtapr_b' }),
-    loginCodeOf({ ...asked, gateSessionId: `gate_${'6'.repeat(26)}` }),
-    loginCodeOf({ ...asked, keyring: createKeyring(masterKey()) }),
+    deriveLoginCode({ ...asked, approveToken: 'gtapr_b' }),
+    deriveLoginCode({ ...asked, gateSessionId: `gate_${'6'.repeat(26)}` }),
+    deriveLoginCode({ ...asked, keyring: createKeyring(masterKey()) }),
   ]
   expect(new Set([code, ...others.map((made) => made.code)]).size).toBe(4)
 })
 
-test('a code is told again after the master keys were rotated, as long as the one that made it is known', () => {
+test('the same code is returned after a rotation of the master keys, as long as its key is available', () => {
   const older = masterKey()
   const asked = { gateSessionId: login.id, approveToken: 'gtapr_a' }
-  const first = loginCodeOf({ ...asked, keyring: createKeyring(older) })
+  const first = deriveLoginCode({ ...asked, keyring: createKeyring(older) })
   const rotated = createKeyring(`${masterKey()},${older}`)
-  expect(loginCodeOf({ ...asked, keyring: rotated, codeHash: first.hash })).toEqual(first)
+  expect(deriveLoginCode({ ...asked, keyring: rotated, codeHash: first.hash })).toEqual(first)
   expect(matchesTokenHash(rotated, { token: first.code, hash: first.hash })).toBe(true)
 })
 
-test('a redirect has the code in its query and keeps the rest of the address', () => {
+test('a redirect has the code in its query and keeps the rest of the URL', () => {
   const code = 'gtcode_x'
-  const at = (url: string) => redirectUrl(url, code)
+  const at = (url: string) => loginRedirectUrl(url, code)
   expect(at('https://acme.example/auth/gate')).toBe('https://acme.example/auth/gate?code=gtcode_x')
   expect(at('https://acme.example/auth?a=%20b+c#top')).toBe(
     'https://acme.example/auth?a=%20b+c&code=gtcode_x#top',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { day } from '../fixtures.ts'
 import { useGateApi } from '../gate-api.ts'
-import { day } from '../given.ts'
 
 const gate = await useGateApi()
 const owner = await gate.owner()
@@ -14,7 +14,7 @@ const create = (
   }: { service_id?: string; headers?: Record<string, string> } = {},
 ) => gate.post('login-sessions', { service_id }, { key, headers })
 
-test('an agent asks for a login, which is a use of its token', async () => {
+test('an agent requests a login, which counts as a use of its token', async () => {
   gate.now.ms += 2 * day
   const { data } = await create(account, { headers: { 'user-agent': 'agent/1' } })
   expect(await gate.session(data.id)).toMatchObject({
@@ -32,20 +32,20 @@ test('an agent asks for a login, which is a use of its token', async () => {
 })
 
 test.each(['tidegate', '', '\u0000', 'A'.repeat(5000)])(
-  'an agent does not find the service %j',
+  'an agent cannot request a login for the service %j',
   async (service_id) => {
     expect((await create(account, { service_id })).outcome).toBe('404 request.not_found')
   },
 )
 
-test("an Idempotency-Key is that of one account, not of another's", async () => {
+test('an Idempotency-Key belongs to one account', async () => {
   const headers = { 'idempotency-key': 'the same' }
   const other = await gate.flow.signUp(owner.serviceId)
   const ids = [await create(account, { headers }), await create(other, { headers })]
   expect(new Set(ids.map(({ data }) => data.id)).size).toBe(2)
 })
 
-test('a service is told once whose login a person approved, and nobody else is', async () => {
+test('only the service gets the account of an approved login, and only once', async () => {
   const code = await gate.flow.loginCode(owner.serviceId, account.agentToken ?? '')
   const consume = ({ secretKey: key } = owner) =>
     gate.post('login-sessions/consume', { code }, { key })

@@ -33,7 +33,7 @@ const consent = {
   },
 }
 
-/** The state after these events, and what the last of them asks for. */
+/** Returns the state after the events, and the effects of the last one. */
 function upon(...events: Event[]): { state: State; effects: unknown[] } {
   let state = initialState
   let effects: unknown[] = []
@@ -78,11 +78,11 @@ const post = (changes: object = {}) => ({
     ...changes,
   },
 })
-/** The page asks with its token alone how an approval ends. */
+/** Requests the outcome with the approve token alone. */
 const question = { do: 'approve', body: { approve_token: 'gtapr_1' } }
 const waiting = (seconds: number, type = 'poll') => ({ do: 'wait', seconds, event: { type } })
 
-/** The view with its code, what is under way, and the notice above the buttons. */
+/** Describes the view with its code, the busy action, and the notice above the buttons. */
 function shown({ view, code, busy, notice }: State): string {
   const parts = [view, ...(code ? [code] : []), ...(busy ? [`(${busy})`] : [])]
   return parts.join(' ') + (notice ? `: ${notice.kind}` : '')
@@ -104,21 +104,31 @@ describe('a signup', () => {
   const [proving, limited] = ['review (approve)', notLoaded('limited', { waitSeconds: 7 })]
 
   test.each<Row>([
-    ['is asked for', [opened], 'loading', load],
+    ['is loaded', [opened], 'loading', load],
     ['is shown', review, 'review'],
     ['is proved once it is approved', [...review, approve], proving, prove()],
-    ['is approved with the proof', approving, proving, post()],
+    ['is sent with the proof', approving, proving, post()],
     [
       'says which variables the person lets into the env file',
       [...review, accepting, proved()],
       proving,
       post({ accepted_env_vars: ['ACME_KEY'] }),
     ],
-    ['is named from another network', [opened, away(false), approve, proved()], proving, named],
-    ['is named from nobody knows where', [opened, away(null), approve, proved()], proving, named],
+    [
+      'is sent with the name if the agent is in another network',
+      [opened, away(false), approve, proved()],
+      proving,
+      named,
+    ],
+    [
+      'is sent with the name if the network is unknown',
+      [opened, away(null), approve, proved()],
+      proving,
+      named,
+    ],
     [
       'is named from then on where the server asks for it',
-      [...approving, refused('unnamed'), loadedWith({}), approve, proved()],
+      [...approving, refused('name_required'), loadedWith({}), approve, proved()],
       proving,
       named,
     ],
@@ -128,27 +138,37 @@ describe('a signup', () => {
       proving,
       post(),
     ],
-    ['is proved for the newest token', [...review, renewed, approve], proving, prove('gtapr_2')],
-    ['is over', [...approving, approved()], 'approved'],
-    ['that is under way is asked about', working, 'working', waiting(1)],
-    ['is asked about with the same proof', [...working, askAgain], 'working', post()],
-    ['is asked about without one by another page', [opened, underWay], 'working', question],
-    ['fails where the end is no success', [...working, refused('resolved')], 'failed'],
-    ['waits out trouble', [...working, refused('trouble')], 'working: trouble', waiting(2)],
+    [
+      'is proved for the latest approve token',
+      [...review, renewed, approve],
+      proving,
+      prove('gtapr_2'),
+    ],
+    ['ends with success', [...approving, approved()], 'approved'],
+    ['in progress is polled', working, 'working', waiting(1)],
+    ['is polled with the same proof', [...working, askAgain], 'working', post()],
+    ['is polled without a proof by another page', [opened, underWay], 'working', question],
+    ['fails if the outcome is not success', [...working, refused('resolved')], 'failed'],
+    [
+      'is polled again after a server error',
+      [...working, refused('trouble')],
+      'working: trouble',
+      waiting(2),
+    ],
     [
       'waits out a lost connection',
       [...working, refused('offline')],
       'working: offline',
       waiting(2),
     ],
-    ['waits out a limit', [...working, refused('limited')], 'working', waiting(2)],
-    ['that is approved elsewhere is read', [...review, decline, notDeclined], 'loading', load],
-    ['that was opened too often waits', [opened, limited], 'limited', waiting(7, 'retry')],
-    ['is opened again then', [opened, limited, { type: 'retry' }], 'loading', load],
+    ['is polled again after a rate limit', [...working, refused('limited')], 'working', waiting(2)],
+    ['that was approved elsewhere is reloaded', [...review, decline, notDeclined], 'loading', load],
+    ['over the rate limit waits', [opened, limited], 'limited', waiting(7, 'retry')],
+    ['is then loaded again', [opened, limited, { type: 'retry' }], 'loading', load],
   ])('%s', (_what, events, view, effect) => expectSeen(events, view, effect))
 
-  test.each<Event>([approve, decline, { type: 'time_up' }, { type: 'superseded' }])(
-    'that is under way cannot be decided any more: $type',
+  test.each<Event>([approve, decline, { type: 'time_up' }, { type: 'opened_elsewhere' }])(
+    "whose approval is in progress can't be decided again: $type",
     (event) => {
       const before = upon(...working).state
       expect(transition(before, event)).toEqual([before])
@@ -156,21 +176,21 @@ describe('a signup', () => {
   )
 })
 
-describe('a refusal', () => {
+describe('a failed approval', () => {
   const [once, token] = [refused('proof'), refused('token')]
   test.each<Row>([
-    ['of the proof is answered by one more, in silence', [once], 'review (approve)', prove()],
-    ['of the second proof is shown', [once, proved('other'), once], 'review: proof'],
-    ['of the token reads the request again', [token], 'loading: refreshed', load],
-    ['of the token is shown then', [token, loadedWith({})], 'review: refreshed'],
-    ['of an answered request reads it', [refused('resolved')], 'loading', load],
-    ['for the lack of a name is shown', [refused('unnamed')], 'review: unnamed'],
-    ['that it has expired is the end', [refused('expired')], 'expired'],
-    ['that there is none is the end', [refused('not_found')], 'not_found'],
+    ['for the proof is retried once with another proof', [once], 'review (approve)', prove()],
+    ['for the second proof is shown', [once, proved('other'), once], 'review: proof'],
+    ['for the token reloads the request', [token], 'loading: refreshed', load],
+    ['for the token is shown after the reload', [token, loadedWith({})], 'review: refreshed'],
+    ['of a resolved request reloads it', [refused('resolved')], 'loading', load],
+    ['for a missing name is shown', [refused('name_required')], 'review: name_required'],
+    ['for an expired request is final', [refused('expired')], 'expired'],
+    ['for an unknown request is final', [refused('not_found')], 'not_found'],
   ])('%s', (_what, events, view, effect) => expectSeen([...approving, ...events], view, effect))
 
   test.each<ProblemKind>(['flagged', 'limited', 'trouble', 'offline'])(
-    '%s leaves the decision open',
+    '%s leaves the request undecided',
     (kind) => {
       const { state } = upon(...approving, refused(kind, { waitSeconds: 5 }))
       expect([shown(state), state.sealedToken]).toEqual([`review: ${kind}`, null])
@@ -182,17 +202,17 @@ describe('a refusal', () => {
 describe('a login', () => {
   const start = [opened, loadedWith({ kind: 'login' }), approve, proved()]
 
-  test('says nothing of variables', () => {
+  test('sends no variables', () => {
     expect(upon(...start).effects).toEqual([post({ accepted_env_vars: undefined })])
   })
 
-  test('goes on to its dashboard', () => {
+  test('redirects to its dashboard', () => {
     const url = 'https://app.acme.example/auth?code=1'
     expect(upon(...start, approved({ redirect_url: url })).effects).toEqual([{ do: 'leave', url }])
   })
 
   test.each(['https://acme.example/?code=1', 'javascript:alert(1)', '', '//app.acme.example/'])(
-    'does not go to %j',
+    'does not redirect to %j',
     (url) => {
       expectSeen([...start, approved({ redirect_url: url })], 'misdirected')
     },
@@ -204,19 +224,19 @@ test.each<[string, Event[], boolean]>([
   ['while it is shown', review, true],
   ['once Approve was pressed', [...review, approve], false],
   ['once Decline was pressed', [...review, decline], false],
-  ['once it is declined', [...review, decline, declined], false],
-  ['while it is under way', working, false],
-])('closing the page is an answer: %s', (_when, events, expected) => {
+  ['once it was declined', [...review, decline, declined], false],
+  ['while the approval is in progress', working, false],
+])('closing the page rejects the request: %s', (_when, events, expected) => {
   expect(isUndecided(upon(...events).state)).toBe(expected)
 })
 
-describe('a tab among others', () => {
-  const released: Event = { type: 'released' }
-  const front: Event = { type: 'front' }
-  const elsewhere: Event[] = [...review, { type: 'superseded' }]
+describe('several tabs', () => {
+  const released: Event = { type: 'closed_elsewhere' }
+  const front: Event = { type: 'came_to_front' }
+  const elsewhere: Event[] = [...review, { type: 'opened_elsewhere' }]
   const ended = resolvedAs('declined')
 
-  test.each([released, front])('gives way to a newer one, until $type', (event) => {
+  test.each([released, front])('an older tab gives way to a newer one, until $type', (event) => {
     expect(upon(...elsewhere)).toMatchObject({ state: { view: 'elsewhere' }, effects: [] })
     expect(upon(...elsewhere, event).effects).toEqual([load])
     expect(upon(...elsewhere, event, renewed).state.view).toBe('review')
@@ -224,7 +244,7 @@ describe('a tab among others', () => {
     expect(upon(...review, released).effects).toEqual([])
   })
 
-  test('asks again when it is looked at, without disturbing whoever reads', () => {
+  test('a tab that comes to the front reloads, without interrupting the person', () => {
     const noticed = [...approving, refused('flagged')]
     const { state, effects } = upon(...noticed, front)
     expect([state.view, effects]).toEqual(['review', [load]])
@@ -239,7 +259,7 @@ describe('a tab among others', () => {
     expect(upon(...working, front).effects).toEqual([])
   })
 
-  test('does not undo by an answer to that what was decided meanwhile', () => {
+  test('a reload does not undo a decision made meanwhile', () => {
     const declining = [...review, front, decline]
     for (const answer of [renewed, ended])
       expect(upon(...declining, answer).state).toMatchObject({ view: 'review', busy: 'decline' })
@@ -248,12 +268,15 @@ describe('a tab among others', () => {
   })
 })
 
-test.each(['approved', 'declined', 'closed', 'failed'])('says that it was %s', (view) => {
-  expect(upon(opened, resolvedAs(view)).state).toMatchObject({ view, kind: 'login' })
-  expect(upon(opened, notLoaded('resolved')).state.view).toBe('resolved')
-})
+test.each(['approved', 'declined', 'closed', 'failed'])(
+  'shows the view %s for a resolved request',
+  (view) => {
+    expect(upon(opened, resolvedAs(view)).state).toMatchObject({ view, kind: 'login' })
+    expect(upon(opened, notLoaded('resolved')).state.view).toBe('resolved')
+  },
+)
 
-describe('an approval that the agent has to claim', () => {
+describe('an approval that the agent must claim', () => {
   const code = '483 201'
   const pending = approved({ status: 'pending', claim_code: code })
   const unshown = approved({ status: 'pending' })
@@ -265,31 +288,35 @@ describe('an approval that the agent has to claim', () => {
 
   test.each<Row>([
     ['shows the code', claiming, told, waiting(3)],
-    ['asks with the same proof', [...claiming, askAgain], told, post()],
-    ['goes on once it was told', [...claiming, inProgress], 'working 483 201', waiting(1)],
-    ['is over then', [...claiming, approved({ status: 'approved' })], 'approved 483 201'],
+    ['polls with the same proof', [...claiming, askAgain], told, post()],
+    ['continues once the code was sent', [...claiming, inProgress], 'working 483 201', waiting(1)],
+    ['then ends with success', [...claiming, approved({ status: 'approved' })], 'approved 483 201'],
     [
       'waits out a lost connection',
       [...claiming, refused('offline')],
       `${told}: offline`,
       waiting(2),
     ],
-    ['asks what became of it', [...claiming, refused('resolved')], 'loading 483 201', load],
+    ['reloads a resolved request', [...claiming, refused('resolved')], 'loading 483 201', load],
     [
       'ends where the code was wrong too often',
       [...claiming, refused('resolved'), resolvedAs('unclaimed')],
       'unclaimed 483 201',
     ],
-    ['ends with its time', [...claiming, refused('expired')], 'expired 483 201'],
+    ['expires', [...claiming, refused('expired')], 'expired 483 201'],
     ['can be cancelled', [...claiming, decline], `${told} (decline)`, { do: 'decline' }],
-    ['stays so', [...claiming, decline, pending], `${told} (decline)`],
+    [
+      'stays busy while it is being cancelled',
+      [...claiming, decline, pending],
+      `${told} (decline)`,
+    ],
     ['is cancelled', [...claiming, decline, declined], 'declined 483 201'],
-    ['shows the code to the tab that was shown it', [opened, reloaded], told, question],
-    ['goes on to do so', [opened, reloaded, unshown], told, waiting(3)],
-    ['shows another page none', [opened, waits, unshown], 'claiming', waiting(3)],
+    ['shows the code again after a reload of the tab', [opened, reloaded], told, question],
+    ['keeps showing it while polling', [opened, reloaded, unshown], told, waiting(3)],
+    ['does not show the code on another page', [opened, waits, unshown], 'claiming', waiting(3)],
   ])('%s', (_what, events, view, effect) => expectSeen(events, view, effect))
 
-  test('is no more decided by closing the page', () => {
+  test('is not rejected by closing the page', () => {
     expect(isUndecided(upon(...claiming).state)).toBe(false)
   })
 })

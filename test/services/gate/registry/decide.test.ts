@@ -11,7 +11,7 @@ import {
   decideVerification,
 } from '../../../../services/gate/registry/verification.ts'
 import { organization } from '../../../support/organization-rows.ts'
-import { refusal } from '../../organizations/given.ts'
+import { refusal } from '../../organizations/fixtures.ts'
 import {
   definition,
   endpoint,
@@ -21,7 +21,7 @@ import {
   scope,
   service,
   strangers,
-} from '../given.ts'
+} from '../fixtures.ts'
 
 const eventId = `evt_${'4'.repeat(26)}`
 const path = { ...scope, serviceId: service.id }
@@ -51,7 +51,7 @@ const register = (changes: Registration = {}, command: object = {}) =>
   )
 
 describe('registering', () => {
-  test('makes an active service in the environment of the key', () => {
+  test('creates an active service in the environment of the key', () => {
     expect(register()).toMatchObject([
       {
         event: {
@@ -68,14 +68,19 @@ describe('registering', () => {
   const sameName = { definition: { ...definition, name: 'ACME MAlL' } }
   test.each<[string, Registration, object, string]>([
     [
-      'again, whatever has become of the rest since',
+      'again, whatever has changed since',
       { isRepeated: true, similarIds: [service.id], count: 5, endpoint: undefined },
       {},
       'nothing',
     ],
-    ['with an id that somebody has', { similarIds: [service.id] }, {}, taken],
+    ['with an id that is taken', { similarIds: [service.id] }, {}, taken],
     ['with the id of the built-in service', {}, { serviceId: 'tidegate' }, taken],
-    ['with an id that shares the variable of another', { similarIds: ['acme_mail'] }, {}, taken],
+    [
+      'with an id that shares a variable with another service',
+      { similarIds: ['acme_mail'] },
+      {},
+      taken,
+    ],
     ['as the fifth service', { count: 4 }, {}, 'GateServiceRegistered'],
     ['as the sixth service', { count: 5 }, {}, 'request.conflict'],
     ['without an endpoint', { endpoint: undefined }, {}, noEndpoint],
@@ -98,7 +103,7 @@ describe('registering', () => {
     expect(outcome(() => register(changes, command))).toBe(expected)
   })
 
-  test('is refused with what to do', () => {
+  test('a conflict says what to do', () => {
     const { message, details } = refusal(() => register({ similarIds: ['acme_mail'] }))
     expect(details?.fields?.[0]?.received).toBe('acme-mail')
     expect(message).toContain('ACME_MAIL_GATE_AGENT_TOKEN')
@@ -115,7 +120,7 @@ const change = (changes: Partial<GateServiceDefinition>, state: Change = {}, by:
   )
 
 describe('changing', () => {
-  test('replaces what is named and nothing else', () => {
+  test('replaces only the fields that are sent', () => {
     const data = { ...about, definition: { ...definition, name: 'Acme Post' }, changed_at: now }
     expect(eventsOf(change({ name: 'Acme Post' }))).toEqual([{ type: 'GateServiceChanged', data }])
   })
@@ -130,23 +135,28 @@ describe('changing', () => {
   const base = variables('ACME_BASE_URL')
 
   test.each<[string, Partial<GateServiceDefinition>, Change, string]>([
-    ['to what it is', { name: 'Acme Mail', consent: { ...definition.consent } }, {}, 'nothing'],
     [
-      'to an endpoint that it cannot have',
+      'to the current values',
+      { name: 'Acme Mail', consent: { ...definition.consent } },
+      {},
+      'nothing',
+    ],
+    [
+      'to an endpoint that is not subscribed',
       { webhook_endpoint_id: endpoint.id },
       {},
       'gate.validation_failed webhook_endpoint_id invalid',
     ],
-    ['to an endpoint that it can', { webhook_endpoint_id: endpoint.id }, { endpoint }, 'nothing'],
+    ['to a subscribed endpoint', { webhook_endpoint_id: endpoint.id }, { endpoint }, 'nothing'],
     [
       'keeps a name that it has',
       { name: 'Acme ✓', docs_url: 'https://acme.example' },
       marked,
       changed,
     ],
-    ['gets no other of its kind', { name: 'Acme Mail ✓' }, marked, badName],
-    ['keeps a variable that it has', variables('HTTPS_PROXY', 'ACME_KEY'), steered, changed],
-    ['gets no other of its kind', variables('HTTPS_PROXY', 'LD_AUDIT'), steered, badKey(1)],
+    ['rejects a new forbidden name', { name: 'Acme Mail ✓' }, marked, badName],
+    ['keeps a registered variable', variables('HTTPS_PROXY', 'ACME_KEY'), steered, changed],
+    ['rejects a new forbidden variable', variables('HTTPS_PROXY', 'LD_AUDIT'), steered, badKey(1)],
     [
       'to the name of a verified one',
       { name: 'acme-mail' },
@@ -176,7 +186,7 @@ describe('changing', () => {
   })
 })
 
-test('disabling ends it once', () => {
+test('a service is disabled once', () => {
   const disable = (state: object, by: object = {}) =>
     decideServiceDisabling({ organization, service, ...state }, { ...path, now, ...by })
   expect(disable({})).toMatchObject([
@@ -189,7 +199,7 @@ test('disabling ends it once', () => {
   expect(outcome(() => disable(suspended))).toBe(inactive)
 })
 
-test.each(strangers)('a service is not found by others: %o', (stranger) => {
+test.each(strangers)('a service outside the scope throws 404: %o', (stranger) => {
   const refusals = [
     refusal(() => change({ name: 'Mine' }, {}, stranger)),
     refusal(() => decideServiceDisabling({ organization, service }, { ...path, ...stranger, now })),
@@ -215,7 +225,7 @@ describe('verifying the domain', () => {
       },
     )
 
-  test('says what was shown and where', () => {
+  test('records where the challenge was found', () => {
     const data = { ...about, domain: 'acme.example', proof: 'dns', verified_at: now }
     expect(eventsOf(verify())).toEqual([{ type: 'GateServiceDomainVerified', data }])
   })
@@ -224,7 +234,7 @@ describe('verifying the domain', () => {
     ['again', domainVerified, {}, 'nothing'],
     ['of another website', {}, { website: 'https://acme.example/other' }, 'request.conflict'],
     ['of a disabled service', disabled, {}, 'request.conflict'],
-    ['of a service of others', {}, strangers[0], missing],
+    ["of another organization's service", {}, strangers[0], missing],
     ['by a suspended organization', suspended, {}, inactive],
   ])('%s', (_how, state, by, expected) => {
     expect(outcome(() => verify(state, by))).toBe(expected)
@@ -232,12 +242,12 @@ describe('verifying the domain', () => {
 })
 
 test.each([
-  ['is given', service, true, [{ type: 'GateServiceVerified', at: 'verified_at' }]],
-  ['is given once', vouchedFor.service, true, []],
+  ['is set', service, true, [{ type: 'GateServiceVerified', at: 'verified_at' }]],
+  ['is set only once', vouchedFor.service, true, []],
   ['is withdrawn', vouchedFor.service, false, [withdrawn()]],
-  ['is withdrawn once', service, false, []],
-  ['is withdrawn with that of the domain', domainVerified.service, false, [withdrawn()]],
-])('the verification of the operator %s', (_how, of, verified, expected) => {
+  ['is withdrawn only once', service, false, []],
+  ["is withdrawn together with the domain's", domainVerified.service, false, [withdrawn()]],
+])("the operator's verification %s", (_how, of, verified, expected) => {
   const decisions = decideVerification(of, { verified, eventId, now })
   expect(eventsOf(decisions)).toEqual(
     expected.map(({ type, at }) => ({ type, data: { ...about, [at]: now } })),
@@ -248,7 +258,7 @@ function withdrawn() {
   return { type: 'GateServiceVerificationWithdrawn', at: 'withdrawn_at' }
 }
 
-test('the operator verifies services of organizations alone', () => {
+test('the operator verifies only services of organizations', () => {
   expect(outcome(() => decideVerification(undefined, { verified: true, eventId, now }))).toBe(
     'request.not_found service not_found',
   )

@@ -6,11 +6,11 @@ import type { Send } from '../../../support/send.ts'
 import { useGateApi } from '../gate-api.ts'
 
 let owner: GateOwner
-/** The records of domains, and how often they were read. */
+/** DNS records by domain, and the number of lookups. */
 const published: { txt: Record<string, string[]>; reads: number } = { txt: {}, reads: 0 }
 
 const domainReader = {
-  async txtRecords(name: string) {
+  async lookUpTxt(name: string) {
     published.reads++
     return published.txt[name] ?? []
   },
@@ -18,7 +18,7 @@ const domainReader = {
 }
 const gate = await useGateApi({ gate: () => ({ domainReader }) })
 beforeEach(async () => {
-  // Nobody else gets the name of a verified service.
+  // No other organization can use the name of a verified service.
   const name = `Harbour ${randomBytes(4).toString('hex')}`
   owner = await gate.owner({ fields: { name } })
 })
@@ -35,7 +35,7 @@ async function showChallenge(): Promise<void> {
   published.txt = { [name]: [value] }
 }
 
-test('the domain is verified where it shows the challenge, and its name is then that of variables', async () => {
+test('a domain that publishes the challenge is verified, and its name becomes the variable prefix', async () => {
   const before = await domain()
   expect(before).toMatchObject({ domain: 'acme.example', verified: false, env_prefix: null })
   const notShown = await verify()
@@ -52,7 +52,7 @@ test('the domain is verified where it shows the challenge, and its name is then 
   expect((await gate.ask(`registry/${owner.serviceId}`)).data).toMatchObject(shown)
 })
 
-test('it is an event with its actor, and repeated it asks nobody', async () => {
+test('the verification is recorded with its actor, and repeating it looks nothing up', async () => {
   await showChallenge()
   await verify()
   const { reads } = published
@@ -66,7 +66,7 @@ test('it is an event with its actor, and repeated it asks nobody', async () => {
   expect(await gate.count('GateServiceDomainVerified', owner.serviceId)).toBe(1)
 })
 
-test('another website ends it, another name or description does not; the operator can end it', async () => {
+test('changing the website ends the verification, changing name or description does not, and the operator can end it', async () => {
   await showChallenge()
   await verify()
   const verifiedDomain = async (change: object) => (await patch(change)).data.verified_domain
@@ -77,19 +77,19 @@ test('another website ends it, another name or description does not; the operato
   expect(await domain()).toMatchObject({ verified: false, env_prefix: null })
 })
 
-test("the operator's verification counts for variables, too", async () => {
+test("the operator's verification grants a variable prefix, too", async () => {
   await verifyService(gate.deps, { serviceId: owner.serviceId, verified: true })
   expect(await domain()).toMatchObject({ verified: false, env_prefix: 'ACME_' })
   expect((await useVariable('ACME_BASE_URL')).status).toBe(200)
 })
 
-test("a challenge of another organization's service is none", async () => {
+test("the challenge of another organization's service is not accepted", async () => {
   await showChallenge()
   owner = await gate.owner()
   expect((await verify()).outcome).toBe('422 gate.validation_failed website')
 })
 
-test('what nobody can hold, and the name of somebody else, is not verified and not asked for', async () => {
+test('a domain that cannot be owned, or has the name of somebody else, is neither looked up nor verified', async () => {
   const { reads } = published
   for (const site of ['github.io', 'openai.example', 'database.example']) {
     await patch({ website: `https://${site}` })

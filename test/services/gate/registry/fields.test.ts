@@ -2,16 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Environment } from '../../../../schemas/events.ts'
 import {
-  checkedDefinition,
-  completeDefinition,
+  checkedNewDefinition,
+  checkedServiceFields,
 } from '../../../../services/gate/registry/definition.ts'
 import {
   checkedServiceId,
-  defaults,
   isServiceId,
+  serviceDefaults,
 } from '../../../../services/gate/registry/fields.ts'
 import type { ServiceFields } from '../../../../services/gate/registry/schemas.ts'
-import { refusal } from '../../organizations/given.ts'
+import { refusal } from '../../organizations/fixtures.ts'
 
 const minimal = {
   name: ' Acme Mail ',
@@ -22,9 +22,9 @@ const minimal = {
 const rules = { environment: 'live', parameterSet: 'gate_service_update' } as const
 
 const checked = (fields: ServiceFields, environment: Environment = 'live') =>
-  checkedDefinition(fields, { ...rules, environment })
+  checkedServiceFields(fields, { ...rules, environment })
 
-/** `member issue` of what was refused. */
+/** Returns `field issue` of the error. */
 function problemOf(work: () => unknown): string {
   const { code, details } = refusal(work)
   expect([code, details?.parameter_set]).toEqual(['gate.validation_failed', 'gate_service_update'])
@@ -35,9 +35,9 @@ function problemOf(work: () => unknown): string {
 const problemWith = (fields: ServiceFields, environment?: Environment) =>
   problemOf(() => checked(fields, environment))
 
-test('a new service has what is said, normalised, and else nothing', () => {
-  expect(completeDefinition(minimal, rules)).toEqual({
-    ...defaults,
+test('a new service has the normalized fields and defaults', () => {
+  expect(checkedNewDefinition(minimal, rules)).toEqual({
+    ...serviceDefaults,
     name: 'Acme Mail',
     description: 'Mail.\nFor agents.',
     website: 'https://acme.example',
@@ -45,21 +45,21 @@ test('a new service has what is said, normalised, and else nothing', () => {
   })
 })
 
-test('a change is as much as is said; objects are replaced as a whole, null clears', () => {
+test('a change has only the fields that are sent; objects are replaced as a whole, and null clears a field', () => {
   expect(
     checked({ branding: { primary_color: '#abc' }, docs_url: null, dashboard_login_url: null }),
   ).toEqual({
-    branding: { ...defaults.branding, primary_color: '#abc' },
+    branding: { ...serviceDefaults.branding, primary_color: '#abc' },
     docs_url: null,
     dashboard_login_url: null,
   })
   expect(checked({})).toEqual({})
 })
 
-test('all of it together is bounded, in bytes; what takes the most is named', () => {
+test('a definition is limited in bytes, and the error names the largest field', () => {
   const sdk = { label: 'npm', install: 'x'.repeat(1000), url: 'https://acme.example' }
   const complete = (sdks: number, more: Pick<ServiceFields, 'branding'> = {}) =>
-    completeDefinition({ ...minimal, ...more, sdks: Array(sdks).fill(sdk) }, rules)
+    checkedNewDefinition({ ...minimal, ...more, sdks: Array(sdks).fill(sdk) }, rules)
   expect(complete(15).sdks).toHaveLength(15)
   expect(problemOf(() => complete(16))).toBe('sdks too_large')
   const branding = { ascii_art: '\u2588'.repeat(4000) }
@@ -80,31 +80,39 @@ test.each([
   ['its length', 'invalid', ['', 'ab', 'a'.repeat(33)]],
   ['its ends', 'invalid', ['-ab', 'ab-', '_ab', 'ab_']],
   ['its characters', 'invalid', ['Acme', 'a b', 'a.b', 'äcm', 'abc\n', 'a\0b']],
-  ['a word of Gate', 'reserved', ['gate', 'registry', 'services', 'webhook']],
-])('an id is refused for %s', (_why, issue, ids) => {
+  ['a reserved word', 'reserved', ['gate', 'registry', 'services', 'webhook']],
+])('an id is rejected for %s', (_why, issue, ids) => {
   for (const id of ids) expect(problemOf(() => checkedServiceId(id, rules))).toBe(`id ${issue}`)
 })
 
 describe('a text', () => {
   test.each<[string, 'name' | 'description', string[]]>([
-    ['shows nothing', 'name', ['', ' \u200b\u3164 ']],
+    ['is blank', 'name', ['', ' \u200b\u3164 ']],
     ['is too long', 'name', ['a'.repeat(101), '🌊'.repeat(101)]],
     ['has several lines', 'name', ['Acme\nMail', 'Acme\u2028Mail', 'Acme\u0085']],
-    ['steers terminals', 'name', ['Acme\u0000', 'Acme\u001b[2J']],
-    ['turns around', 'name', ['Acme \u202eliaM', 'Acme \u2066liaM\u2069', 'Acme\u200f']],
-    ['is half a character', 'name', ['Acme\ud800']],
+    ['controls terminals', 'name', ['Acme\u0000', 'Acme\u001b[2J']],
+    [
+      'changes the text direction',
+      'name',
+      ['Acme \u202eliaM', 'Acme \u2066liaM\u2069', 'Acme\u200f'],
+    ],
+    ['has a lone surrogate', 'name', ['Acme\ud800']],
     ['is too long', 'description', ['a'.repeat(1001)]],
     ['has too many lines', 'description', [`${'a\n'.repeat(50)}a`]],
-    ['steers or turns around', 'description', ['a\tb', 'a\rb', 'a\u061cb']],
-  ])('that %s is no %s', (_why, member, texts) => {
+    [
+      'controls terminals or changes the text direction',
+      'description',
+      ['a\tb', 'a\rb', 'a\u061cb'],
+    ],
+  ])('that %s is rejected as %s', (_why, member, texts) => {
     for (const text of texts) expect(problemWith({ [member]: text })).toBe(`${member} invalid`)
   })
 
-  test('is as long as it has characters, whatever their bytes', () => {
+  test('is measured in characters, not bytes', () => {
     expect(checked({ name: '🌊'.repeat(100) })).toEqual({ name: '🌊'.repeat(100) })
   })
 
-  test('that is kept shows something and steers nothing, whatever is sent', () => {
+  test('has no control or invisible characters if it is accepted', () => {
     const unit = fc.constantFrom(...'a \n\r\t\0\u202e\u200b\u2028\ud83c', '🌊')
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 20 }), (description) => {
@@ -130,7 +138,7 @@ describe('a URL', () => {
     'https://[2001:db8::1]/',
     'HTTPS://Acme.example/',
     'https://a_b.acme.example?c',
-  ])('%s stays as it is', (website) => {
+  ])('%s is kept as it is', (website) => {
     expect(checked({ website })).toEqual({ website })
   })
 
@@ -138,25 +146,25 @@ describe('a URL', () => {
   test.each([
     ['is not absolute', ['', 'acme.example', '//acme.example']],
     ['has no host', ['https:acme.example', 'https:///acme.example', 'https://']],
-    ['is of another scheme', ['ftp://acme.example', 'file:///etc/passwd', 'data:text/html,x']],
+    ['has another scheme', ['ftp://acme.example', 'file:///etc/passwd', 'data:text/html,x']],
     ['is a script', ['javascript:alert(1)', 'javascript://acme.example/%0aalert(1)']],
     ['names a user', ['https://user@acme.example', 'https://a:b@c.example', 'https://@c.example']],
-    ['leads elsewhere than it reads', [at('\\@evil.example'), at('/\u202e')]],
+    ['disguises its host', [at('\\@evil.example'), at('/\u202e')]],
     [
       'is not encoded',
       [` ${at('')}`, at('/a b'), at('/\n'), at('/ä'), at('/%zz'), at('/"><script>')],
     ],
     ['has a host of another script', ['https://müller.example']],
-    ['has a port that is none', [at(':99999')]],
+    ['has an invalid port', [at(':99999')]],
     ['hides an address', ['https://127.1', 'https://0x7f.0.0.1', 'https://2130706433']],
     ['is too long', [at(`/${'a'.repeat(2048)}`)]],
-  ])('that %s is refused, in the test environment, too', (_why, urls) => {
+  ])('that %s is rejected, even in the test environment', (_why, urls) => {
     for (const website of urls)
       for (const environment of ['live', 'test'] as const)
         expect(problemWith({ website }, environment)).toBe('website invalid')
   })
 
-  test('of http is one in the test environment', () => {
+  test('can be http in the test environment', () => {
     const website = 'http://localhost:3000/'
     expect(checked({ website }, 'test')).toEqual({ website })
     expect(problemWith({ website })).toBe('website invalid')
@@ -169,11 +177,11 @@ describe('a URL', () => {
     [{ consent: { terms_url: 'javascript:1' } }, 'consent.terms_url'],
     [{ consent: { privacy_url: 'javascript:1' } }, 'consent.privacy_url'],
     [{ sdks: [{ label: 'npm', install: 'npm i acme', url: 'javascript:1' }] }, 'sdks.0.url'],
-  ])('is checked wherever it stands: %j', (fields, member) => {
+  ])('is validated in every field: %j', (fields, member) => {
     expect(problemWith(fields)).toBe(`${member} invalid`)
   })
 
-  test('that is kept leads browsers to the host that it shows', () => {
+  test('leads browsers to the host that it shows if it is accepted', () => {
     const unit = fc.constantFrom(...'@:/\\?#[].', 'acme.example', '%40', 'evil.example')
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 8 }), (rest) => {
@@ -199,51 +207,52 @@ describe('environment variables', () => {
     const env_vars = [variable('ACME_KEY'), { name: 'Region', key: '_acme_region2', secret: false }]
     expect(checked({ env_vars })).toEqual({ env_vars })
   })
-  test.each(['', '1KEY', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'A'.repeat(129)])('%j is no key', (key) =>
-    expect(problemWith(keyed('ACME_KEY', key))).toBe('env_vars.1.key invalid'),
+  test.each(['', '1KEY', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'A'.repeat(129)])(
+    'cannot have the key %j',
+    (key) => expect(problemWith(keyed('ACME_KEY', key))).toBe('env_vars.1.key invalid'),
   )
   test.each([
-    ['decide what runs', ['PATH', 'path', 'Ld_Preload', 'NODE_OPTIONS']],
+    ['control what a process runs', ['PATH', 'path', 'Ld_Preload', 'NODE_OPTIONS']],
     ['steer tools', ['npm_config_registry', 'GIT_CONFIG_COUNT']],
     ['Gate sets', ['FOIL_AGENT_TOKEN', 'ACME_GATE_AGENT_TOKEN', 'other_gate_agent_token']],
     ['the operator sets', ['TIDEGATE_URL']],
-  ])('that %s are none for a service to set', (_why, keys) => {
+  ])('that %s are rejected', (_why, keys) => {
     for (const key of keys) {
-      const complete = () => completeDefinition({ ...minimal, ...keyed('ACME_KEY', key) }, rules)
+      const complete = () => checkedNewDefinition({ ...minimal, ...keyed('ACME_KEY', key) }, rules)
       expect(problemOf(complete)).toBe('env_vars.1.key not_allowed')
     }
   })
-  test('come once each, in whatever case, and at most fifty', () => {
+  test('must have distinct keys, ignoring case, and are limited to fifty', () => {
     expect(problemWith(keyed('ACME_KEY', 'OTHER', 'acme_key'))).toBe('env_vars.2.key repeated')
     const many = (count: number) => keyed(...Array.from({ length: count }, (_, i) => `KEY_${i}`))
     expect(checked(many(50)).env_vars).toHaveLength(50)
     expect(problemWith(many(51))).toBe('env_vars too_many')
   })
-  test('have a name for people', () => {
+  test('have a display name', () => {
     const env_vars = [variable('ACME_KEY', '\u202eyek')]
     expect(problemWith({ env_vars })).toBe('env_vars.0.name invalid')
   })
 })
 
-describe('looks', () => {
-  test.each(['#abc', '#ABCD', '#a1b2c3', '#A1B2C3D4'])('%s is a colour', (primary_color) => {
+describe('branding', () => {
+  test.each(['#abc', '#ABCD', '#a1b2c3', '#A1B2C3D4'])('accepts the color %s', (primary_color) => {
     expect(checked({ branding: { primary_color } }).branding).toMatchObject({ primary_color })
   })
   test.each(['', 'abc', '#ab', '#abcde', '#abcdefa', '#abg', 'red', '#abc;}', '#abc\n'])(
-    '%j is none',
+    'rejects the color %j',
     (secondary_color) => {
       const problem = problemWith({ branding: { secondary_color } })
       expect(problem).toBe('branding.secondary_color invalid')
     },
   )
-  test('a drawing keeps its spaces and has at most sixty lines', () => {
+  test('ASCII art keeps its spaces and has at most sixty lines', () => {
     const drawing = `  /\\\n /  \\  \n${' \n'.repeat(57)}`
     const drawn = (ascii_art: string) => ({ branding: { ascii_art } })
     expect(checked(drawn(drawing)).branding).toMatchObject({ ascii_art: drawing })
     for (const bad of [`${drawing}\n`, '\u001b[31mred', 'x'.repeat(4001)])
       expect(problemWith(drawn(bad))).toBe('branding.ascii_art invalid')
   })
-  test('sdks are as many as twenty, their order kept', () => {
+  test('at most twenty SDKs are accepted, in their order', () => {
     const sdk = (label: string) => ({ label, install: 'npm i\nacme', url: 'https://acme.example/' })
     const sdks = ['b', 'a'].map(sdk)
     expect(checked({ sdks })).toEqual({ sdks })

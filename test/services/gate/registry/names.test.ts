@@ -1,23 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import type { GateServiceDefinition } from '../../../../schemas/events.ts'
-import { refuseForbidden } from '../../../../services/gate/registry/forbidden.ts'
-import { refusal } from '../../organizations/given.ts'
-import { definition } from '../given.ts'
+import { refuseForbiddenValues } from '../../../../services/gate/registry/forbidden.ts'
+import { refusal } from '../../organizations/fixtures.ts'
+import { definition } from '../fixtures.ts'
 
-// Which letters a test means does not show in them, so that they are written out.
+// Escaped, because look-alike letters cannot be told apart.
 
 const rules = { parameterSet: 'gate_service_update' } as const
 
-type Claims = Parameters<typeof refuseForbidden>[0]
-type Known = Partial<Parameters<typeof refuseForbidden>[1]>
+type Claims = Parameters<typeof refuseForbiddenValues>[0]
+type Known = Partial<Parameters<typeof refuseForbiddenValues>[1]>
 
-/** `member issue` of what was refused; undefined where nothing was. */
+/** Returns `field issue` of the error; undefined if there is none. */
 function problemOf(claims: Claims, known: Known = {}): string | undefined {
   try {
-    refuseForbidden(claims, { ...rules, ...known })
+    refuseForbiddenValues(claims, { ...rules, ...known })
     return undefined
   } catch {
-    const { details } = refusal(() => refuseForbidden(claims, { ...rules, ...known }))
+    const { details } = refusal(() => refuseForbiddenValues(claims, { ...rules, ...known }))
     return details?.fields?.map(({ name, issue }) => `${name} ${issue}`).join()
   }
 }
@@ -28,11 +28,11 @@ test.each([
   ['is Latin', ['Acme Mail', 'AT&T', 'C++ Cloud', 'Café Zürich', 'Łódź Pay', '1Password', 'Tidal']],
   ['has symbols', ['Acme™', 'I ♥ Mail']],
   [
-    'is of another script',
+    'is in another script',
     ['Яндекс', 'Ελληνική', 'بريد', 'דואר', 'डाक', 'ไปรษณีย์', '株式会社メール'],
   ],
-  ['is of scripts that are written together', ['NTTドコモ', '네이버 Pay', '微信 Pay']],
-])('a name that %s is one', (_what, names) => {
+  ['mixes scripts that are written together', ['NTTドコモ', '네이버 Pay', '微信 Pay']],
+])('a name that %s is in one script', (_what, names) => {
   for (const name of names) expect(problemOf({ name }), name).toBeUndefined()
 })
 
@@ -47,18 +47,18 @@ test.each([
   'tide-gate',
   'TlDEGATE', // a small L
   'T1degate',
-  'Tide\u00ADgate', // a soft hyphen; refused as unseen
+  'Tide\u00ADgate', // a soft hyphen, which is rejected as invisible
   'Tidegat\u00e9',
   't i d e g a t e',
   '\u1d1b\u026a\u1d05\u1d07\u0262\u1d00\u1d1b\u1d07', // small capitals
   '\u{1f183}\u{1f178}\u{1f173}\u{1f174}\u{1f176}\u{1f170}\u{1f183}\u{1f174}', // in squares
   '\u{1d4e3}\u{1d4f2}\u{1d4ed}\u{1d4ee}\u{1d4f0}\u{1d4ea}\u{1d4fd}\u{1d4ee}', // mathematical script
   '\uff34idegate Mail',
-])('%s looks like ours, however it is written', (name) =>
+])('%s looks like Tidegate, however it is written', (name) =>
   expect(problemOf({ name })).toMatch(/^name (not_allowed|invalid)$/),
 )
 
-describe('a name that looks like that of a verified service of others', () => {
+describe('a name that looks like a verified service of another organization', () => {
   const verifiedNames = ['Harbour Mail', 'NTT ドコモ']
   test.each([
     'Harbour Mail',
@@ -67,10 +67,10 @@ describe('a name that looks like that of a verified service of others', () => {
     'Harb0ur Mai1',
     'Harbour M\u00e1il',
     'NTTドコモ',
-  ])('%s is refused', (name) =>
+  ])('%s is rejected', (name) =>
     expect(problemOf({ name }, { verifiedNames })).toBe('name not_allowed'),
   )
-  test.each(['Harbour', 'Harbour Mailing', 'NTTトコモ'])('%s is another', (name) =>
+  test.each(['Harbour', 'Harbour Mailing', 'NTTトコモ'])('%s is accepted', (name) =>
     expect(problemOf({ name }, { verifiedNames })).toBeUndefined(),
   )
 })
@@ -84,12 +84,12 @@ describe('a well-known name', () => {
     'PayPalSupport',
     'Stripe Payments',
     'Slack',
-  ])('%s is refused', (name) => expect(problemOf({ name })).toBe('name not_allowed'))
+  ])('%s is rejected', (name) => expect(problemOf({ name })).toBe('name not_allowed'))
   test.each(['Open Air Cinema', 'Blue Stripe', 'Metabase', 'Linearity', 'Zoomies', 'Pineapple'])(
-    '%s is none',
+    '%s is accepted',
     (name) => expect(problemOf({ name })).toBeUndefined(),
   )
-  test('is for whoever has verified a domain of theirs', () => {
+  test('is accepted for a service with a verified domain of its owner', () => {
     expect(problemOf({ name: 'GitHub' }, { verifiedDomain: 'github.com' })).toBeUndefined()
     expect(problemOf({ name: 'GitHub' }, { verifiedDomain: 'github.example' })).toBe(
       'name not_allowed',
@@ -107,7 +107,7 @@ test.each([
   'Official Acme',
   '0fficial',
   'UnverifiedCo',
-])('%s is refused as a name and as the label of a variable', (text) => {
+])('%s is rejected as a name and as the display name of a variable', (text) => {
   expect(problemOf({ name: text })).toMatch(/^name (not_allowed|invalid)$/)
   expect(problemOf(labelled(text))).toBe('env_vars.0.name not_allowed')
   expect(problemOf({ description: text })).toBeUndefined()
@@ -123,7 +123,7 @@ test.each([
   '\u26e8',
   '\u{1f5f9}',
   '\u{1fbb1}',
-])('the mark %s is refused everywhere', (mark) => {
+])('the mark %s is rejected in every text', (mark) => {
   const text = `Acme ${mark}`
   expect(problemOf({ name: text })).toBe('name not_allowed')
   expect(problemOf(labelled(text))).toBe('env_vars.0.name not_allowed')
@@ -141,7 +141,7 @@ test.each([
   'Acme\ufe0f',
   'Acme\u2800',
   'Acme\u034f',
-])('a name with characters that nobody sees is refused: %j', (text) => {
+])('a name with invisible characters is rejected: %j', (text) => {
   expect(problemOf({ name: text })).toBe('name invalid')
   expect(problemOf(labelled(text))).toBe('env_vars.0.name invalid')
   expect(problemOf({ description: text })).toBe('description invalid')
@@ -152,7 +152,7 @@ test.each([
   '\u{1f44b}\u{1f3fd} Hi',
   '\u0dc1\u0dca\u200d\u0dbb\u0dd3', // Sinhala: Sri
   '\u0646\u0627\u0645\u0647\u200c\u0647\u0627', // Persian: letters
-])('a name is taken as it is written: %j', (text) =>
+])('a name is accepted as it is written: %j', (text) =>
   expect(problemOf({ name: text })).toBeUndefined(),
 )
 
@@ -162,11 +162,11 @@ test.each([
   'Vie\u0323\u0302t',
   '\u0e17\u0e35\u0e48',
   '\u1000\u103c\u102d\u102f\u1037',
-])('marks in a row %j is a word', (text) =>
+])('combining marks in %j are accepted', (text) =>
   expect(problemOf({ name: text, description: text })).toBeUndefined(),
 )
 test.each(['Acm\u0337\u0338\u0335e', 'A\u0300\u0301\u0302\u0303', '\u0e01\u0e47\u0e47\u0e47'])(
-  'marks in a row %j reaches over other lines',
+  'combining marks in %j are rejected',
   (text) => {
     expect(problemOf({ name: text })).toBe('name invalid')
     expect(problemOf({ description: text })).toBe('description invalid')
@@ -174,7 +174,7 @@ test.each(['Acm\u0337\u0338\u0335e', 'A\u0300\u0301\u0302\u0303', '\u0e01\u0e47\
   },
 )
 
-test('what was registered before stays, and new texts of its kind do not come in beside it', () => {
+test('registered values stay allowed, and new forbidden values are rejected beside them', () => {
   const registered: GateServiceDefinition = {
     ...definition,
     name: 'Official Acme',
@@ -193,7 +193,7 @@ test('what was registered before stays, and new texts of its kind do not come in
   expect(problemOf({ name: 'Official Acme 2' }, { registered })).toBe('name not_allowed')
 })
 
-test('a variable that steers programs is for the verified name alone', () => {
+test('a variable that steers programs is allowed only under the verified prefix', () => {
   const env_vars = [{ name: 'Address', key: 'ACME_BASE_URL', secret: false }]
   expect(problemOf({ env_vars })).toBe('env_vars.0.key not_allowed')
   expect(problemOf({ env_vars }, { prefix: 'OTHER_' })).toBe('env_vars.0.key not_allowed')

@@ -4,11 +4,11 @@ import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import type { DomainReader } from '../../../../services/gate/context.ts'
 import {
   domainChallenge,
-  domainOf,
-  findProof,
-  verifiedPrefix,
+  findDomainProof,
+  parseRegistrableDomain,
+  verifiedEnvPrefix,
 } from '../../../../services/gate/registry/ownership.ts'
-import { service } from '../given.ts'
+import { service } from '../fixtures.ts'
 
 test.each([
   ['https://acme.dev', 'acme.dev', 'ACME_'],
@@ -17,11 +17,11 @@ test.each([
   ['https://xn--mller-kva.example', 'xn--mller-kva.example', 'XN_MLLER_KVA_'],
   ['https://3d-print.shop', '3d-print.shop', '_3D_PRINT_'],
   ['https://openai.com', 'openai.com', 'OPENAI_'],
-])('%s is of %s, whose variables begin with %s', (website, domain, prefix) => {
-  expect(domainOf(website)?.domain).toBe(domain)
-  expect(verifiedPrefix({ ...service, verified_domain: domain })).toBe(prefix)
+])('%s belongs to %s, and its variable prefix is %s', (website, domain, prefix) => {
+  expect(parseRegistrableDomain(website)?.domain).toBe(domain)
+  expect(verifiedEnvPrefix({ ...service, verified_domain: domain })).toBe(prefix)
   const vouchedFor = { ...service, verified: true, definition: { ...service.definition, website } }
-  expect(verifiedPrefix(vouchedFor)).toBe(prefix)
+  expect(verifiedEnvPrefix(vouchedFor)).toBe(prefix)
 })
 
 test.each([
@@ -30,20 +30,20 @@ test.each([
   'http://localhost:3000',
   'http://127.0.0.1',
   'https://[2001:db8::1]',
-])('%s is of no domain; what the operator vouches for there has the name of its id', (website) => {
-  expect(domainOf(website)).toBeNull()
+])('%s has no domain, so a verified service there gets the prefix of its id', (website) => {
+  expect(parseRegistrableDomain(website)).toBeNull()
   const there = { ...service, definition: { ...service.definition, website } }
-  expect(verifiedPrefix(there)).toBeNull()
-  expect(verifiedPrefix({ ...there, verified: true })).toBe('ACME_MAIL_')
+  expect(verifiedEnvPrefix(there)).toBeNull()
+  expect(verifiedEnvPrefix({ ...there, verified: true })).toBe('ACME_MAIL_')
 })
 
 test.each(['openai.example', '0penai.dev', 'database.dev', 'next.dev', 'gh.dev'])(
-  'nobody gets the variables of many by %s',
-  (verified_domain) => expect(verifiedPrefix({ ...service, verified_domain })).toBeNull(),
+  'no service can own the variable prefix of %s',
+  (verified_domain) => expect(verifiedEnvPrefix({ ...service, verified_domain })).toBeNull(),
 )
 
-test('what nobody has verified has no variables of its own', () =>
-  expect(verifiedPrefix(service)).toBeNull())
+test('an unverified service has no variable prefix', () =>
+  expect(verifiedEnvPrefix(service)).toBeNull())
 
 const claim = { organizationId: 'org_1', serviceId: 'acme', domain: 'acme.dev' }
 const secret = () => randomBytes(32).toString('base64')
@@ -52,7 +52,7 @@ function readerOf(found: { txt?: string[]; file?: string }): DomainReader & { re
   const read: string[] = []
   return {
     read,
-    async txtRecords(name) {
+    async lookUpTxt(name) {
       read.push(name)
       return found.txt ?? []
     },
@@ -63,32 +63,32 @@ function readerOf(found: { txt?: string[]; file?: string }): DomainReader & { re
   }
 }
 
-test('a challenge is found in DNS or in the file, and is good for one organization, service and domain', async () => {
+test('a challenge is found in DNS or in the file, and is valid for one organization, service and domain', async () => {
   const keyring = createKeyring(secret())
   const { dns, file } = domainChallenge(keyring, claim)
   const nothing = readerOf({})
-  expect(await findProof(nothing, keyring, claim)).toBeUndefined()
+  expect(await findDomainProof(nothing, keyring, claim)).toBeUndefined()
   expect(nothing.read).toEqual([
     '_tidegate.acme.dev',
     'https://acme.dev/.well-known/tidegate-verification.txt',
   ])
   const byDns = readerOf({ txt: ['v=spf1 -all', dns.value] })
   const byFile = readerOf({ file: `another\r\n${file.content}\r\n` })
-  expect(await findProof(byDns, keyring, claim)).toBe('dns')
-  expect(await findProof(byFile, keyring, claim)).toBe('file')
+  expect(await findDomainProof(byDns, keyring, claim)).toBe('dns')
+  expect(await findDomainProof(byFile, keyring, claim)).toBe('file')
   for (const other of [
     { organizationId: 'org_2' },
     { serviceId: 'acme2' },
     { domain: 'acme.example' },
   ])
     for (const by of [byDns, byFile])
-      expect(await findProof(by, keyring, { ...claim, ...other })).toBeUndefined()
+      expect(await findDomainProof(by, keyring, { ...claim, ...other })).toBeUndefined()
 })
 
-test('a challenge stays good when a new master key is put in front', async () => {
+test('a challenge stays valid after a rotation of the master keys', async () => {
   const old = secret()
   const { dns } = domainChallenge(createKeyring(old), claim)
   const keyring = createKeyring(`${secret()},${old}`)
   expect(domainChallenge(keyring, claim).dns.value).not.toBe(dns.value)
-  expect(await findProof(readerOf({ txt: [dns.value] }), keyring, claim)).toBe('dns')
+  expect(await findDomainProof(readerOf({ txt: [dns.value] }), keyring, claim)).toBe('dns')
 })

@@ -31,7 +31,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
   })
   const processOf = (racer: number): EndpointDeps => world.processOf(racer)
 
-  test('of 64 services that one organization registers at once, five are', async () => {
+  test('of 64 concurrent registrations by one organization, five succeed', async () => {
     const tenant = await gateTenant(processOf(0))
     const codes = await race(64, (racer) =>
       createService(processOf(racer), { ...registration(tenant), id: newId() }),
@@ -43,7 +43,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(await countServices(world.pool, tenant.organizationId)).toBe(5)
   })
 
-  test('of 64 registrations of one id by two organizations at once, one is', async () => {
+  test('of 64 concurrent registrations of one id by two organizations, one succeeds', async () => {
     const tenants = [await gateTenant(processOf(0)), await gateTenant(processOf(1))] as const
     const id = newId()
     const codes = await race(64, (racer) =>
@@ -54,7 +54,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect((await Promise.all(counts)).toSorted()).toEqual([0, 1])
   })
 
-  test('of 64 registrations of ids that share a variable, by two organizations at once, one is', async () => {
+  test('of 64 concurrent registrations of ids that share a variable by two organizations, one succeeds', async () => {
     const tenants = [await gateTenant(processOf(0)), await gateTenant(processOf(1))] as const
     const id = newId()
     const codes = await race(64, (racer) => {
@@ -65,7 +65,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
   })
 
-  test('one registration, repeated at once by many, happens once and is refused to none', async () => {
+  test('one registration repeated concurrently takes effect once, and every repeat succeeds', async () => {
     const tenant = await gateTenant(processOf(0))
     const id = newId()
     const same = (racer: number): EndpointDeps => ({
@@ -80,7 +80,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(await countServices(world.pool, tenant.organizationId)).toBe(1)
   })
 
-  test('changing and disabling at once leaves one disabled service that nobody changed since', async () => {
+  test('concurrent changes and disabling leave a disabled service that was not changed afterwards', async () => {
     const { serviceId, organizationId } = await gateOwner(processOf(0))
     const path = { organizationId, environment, serviceId } as const
     const codes = await race(16, (racer) =>
@@ -94,7 +94,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(await findService(world.pool, serviceId)).toMatchObject({ status: 'disabled' })
   })
 
-  test('no active service is left with an endpoint that was disabled at the same time', async () => {
+  test('no active service is left with an endpoint that was disabled concurrently', async () => {
     const tenants = await Promise.all(
       Array.from({ length: 12 }, (_, i) => gateTenant(processOf(i))),
     )

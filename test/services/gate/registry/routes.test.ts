@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { verifyService } from '../../../../services/gate/registry/commands.ts'
-import { createRegistryList } from '../../../../services/gate/registry/routes.ts'
+import { createRegistryReader } from '../../../../services/gate/registry/routes.ts'
 import { issueApiKey } from '../../../../services/organizations/commands.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
 import { publicUrl, type Send } from '../../../support/send.ts'
@@ -43,7 +43,7 @@ async function testKey(): Promise<string> {
 const invalid = (field: string) => `422 gate.validation_failed ${field}`
 
 describe('creating', () => {
-  test('names all that it lacks, and all that is not writable', async () => {
+  test('names all missing fields and all read-only ones', async () => {
     const namesIn = ({ error }: Awaited<ReturnType<typeof create>>) =>
       error.details.fields.map(({ name }: { name: string }) => name).toSorted()
     const needed = ['description', 'id', 'name', 'webhook_endpoint_id', 'website']
@@ -66,7 +66,7 @@ describe('creating', () => {
     expect(namesIn(await create(body))).toEqual([...own, ...inner].toSorted())
   })
 
-  test('needs an endpoint of the organization and environment', async () => {
+  test('requires an endpoint of the organization and environment', async () => {
     const foreign = await gateTenant(gate.deps)
     const elsewhere = await gateTenant(gate.deps, { environment: 'test' })
     for (const webhook_endpoint_id of [foreign.endpointId, elsewhere.endpointId, 'we_\0'])
@@ -75,7 +75,7 @@ describe('creating', () => {
       )
   })
 
-  test('gives an id once, whoever has it, and after its service is disabled, too', async () => {
+  test('never reuses an id, even of a disabled service or across organizations', async () => {
     const id = await created()
     const other = await gateTenant(gate.deps, { environment: 'test' })
     const claim = async (asked: string) =>
@@ -83,12 +83,12 @@ describe('creating', () => {
     const taken = '409 request.conflict id'
     expect(await claim(id)).toBe(taken)
     await disable(id)
-    // The variable of its agent tokens is that of the id with _, too.
+    // Both ids have the same agent token variable.
     for (const alike of [id, id.replace('-', '_'), id.replace('-', '--'), 'tidegate'])
       expect(await claim(alike)).toBe(taken)
   })
 
-  test('gives an organization five, whatever their environment and status', async () => {
+  test('allows an organization five services, whatever their environment and status', async () => {
     const key = await testKey()
     for (let i = 0; i < 4; i++) await disable(await created())
     await created()
@@ -99,7 +99,7 @@ describe('creating', () => {
   })
 })
 
-test('a change of what is fixed is refused, and names it', async () => {
+test('a change of a fixed field is rejected and named', async () => {
   const id = await created()
   const webhook_endpoint_id = (await gateTenant(gate.deps)).endpointId
   expect((await patch(id, {})).outcome).toBe(invalid('body'))
@@ -107,14 +107,14 @@ test('a change of what is fixed is refused, and names it', async () => {
     expect((await patch(id, changes)).outcome).toBe(invalid(Object.keys(changes).join()))
 })
 
-test('an environment has its own list, newest first, disabled ones too', async () => {
+test('each environment has its own list, newest first, including disabled services', async () => {
   const ids = [await created(), await created(), await created()]
   await disable(ids[0] ?? '')
   expect(await listed()).toEqual(ids.toReversed())
   expect(await listed(await testKey())).toEqual([])
 })
 
-test('what others have is not found before anything of the body is looked at', async () => {
+test('a service of another organization returns 404 before the body is validated', async () => {
   const id = await created()
   const key = await testKey()
   const answer = await managed(id, { method: 'PATCH', body: { nonsense: 1 }, key })
@@ -126,13 +126,13 @@ test('what others have is not found before anything of the body is looked at', a
 describe('the registry', () => {
   const shown = async (): Promise<string[]> =>
     (await gate.ask('registry')).data.map(({ id }: { id: string }) => id)
-  /** Returns whether the list and an entry show it. */
+  /** Returns if the list and the single entry have the service. */
   const found = async (id: string) => [
     (await shown()).includes(id),
     (await gate.ask(`registry/${id}`)).status,
   ]
 
-  test('shows what is active and discoverable, by id, and the built-in service', async () => {
+  test('lists active and discoverable services by id, and the built-in service', async () => {
     const hidden = await created({ discoverable: undefined })
     const id = await created()
     const ids = await shown()
@@ -150,7 +150,7 @@ describe('the registry', () => {
     ])
   })
 
-  test('shows nothing of an organization that is not active', async () => {
+  test('lists no services of an inactive organization', async () => {
     const id = await created()
     for (const status of ['suspended', 'active', 'deleted'] as const) {
       await gate.setStatus(tenant.organizationId, status)
@@ -158,7 +158,7 @@ describe('the registry', () => {
     }
   })
 
-  test('is read again only when it is another, whichever process changed it', async () => {
+  test('is read again only after it has changed, in whichever process', async () => {
     const { pool } = gate
     const startRegistry = () => {
       const counted = { reads: 0 }
@@ -166,7 +166,7 @@ describe('the registry', () => {
         if (String(args[0]).includes('s.definition,')) counted.reads++
         return Reflect.apply(pool.query, pool, args)
       }
-      return { counted, list: createRegistryList({ query }, publicUrl) }
+      return { counted, list: createRegistryReader({ query }, publicUrl) }
     }
     const processes = [startRegistry(), startRegistry()]
     const id = await created()
@@ -183,7 +183,7 @@ describe('the registry', () => {
     await created({ discoverable: false })
     await entries()
     expect(reads()).toEqual(before)
-    // The clock stands still.
+    // The clock does not advance.
     for (const name of ['Acme Post', 'Acme Letters', 'Acme Mail']) {
       await patch(id, { name })
       expect(await entries()).toMatchObject([{ name }, { name }])
@@ -195,7 +195,7 @@ describe('the registry', () => {
     expect(await entries()).toEqual([undefined, undefined])
   })
 
-  test('is not sent again to who has it', async () => {
+  test('is not sent again to a client with the current ETag', async () => {
     const { headers } = await gate.ask('registry')
     const again = () => gate.ask('registry', { headers: { 'if-none-match': String(headers.etag) } })
     expect(await again()).toMatchObject({

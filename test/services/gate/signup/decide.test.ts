@@ -8,7 +8,7 @@ import {
   decideApprovalFailure,
   decideApprovalStart,
 } from '../../../../services/gate/approval/decide.ts'
-import { systemService } from '../../../../services/gate/registry/registered.ts'
+import { systemService } from '../../../../services/gate/registry/registered-services.ts'
 import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import {
   decideAcknowledgement,
@@ -36,7 +36,7 @@ import {
   service,
   sessionAfter,
   startedSignup,
-} from '../given.ts'
+} from '../fixtures.ts'
 
 type Row = GateSessionRow | undefined
 
@@ -79,7 +79,7 @@ describe('opening a session', () => {
   const open = { service, organization, session: undefined }
   const builtIn = systemService('https://tidegate.example')
 
-  test('says all that the read model needs, with an event id that follows from the session', () => {
+  test('records everything that the read model needs, with an event id derived from the session', () => {
     const decisions = decideOpening({ ...open, service: builtIn, organization: undefined }, command)
     expect(eventsOf(decisions)).toEqual([
       {
@@ -106,8 +106,12 @@ describe('opening a session', () => {
   test.each<[string, Partial<Parameters<typeof decideOpening>[0]>, string]>([
     ['an active service of an active organization', {}, 'GateSessionOpened'],
     ['no service', { service: undefined }, refused],
-    ['a disabled one', { service: { ...service, status: 'disabled' } }, refused],
-    ['a hidden one', { service: { ...service, definition: hidden } }, refused],
+    ['a disabled service', { service: { ...service, status: 'disabled' } }, refused],
+    [
+      'a service that is not discoverable',
+      { service: { ...service, definition: hidden } },
+      refused,
+    ],
     [
       'a suspended organization',
       { organization: { ...organization, status: 'suspended' } },
@@ -115,7 +119,7 @@ describe('opening a session', () => {
     ],
     ['no organization', { organization: undefined }, refused],
     [
-      'one that demands a claim, by an agent that cannot',
+      'a service that requires a claim, by an agent without support',
       { service: { ...service, definition: claiming } },
       'gate.validation_failed claim required',
     ],
@@ -130,29 +134,41 @@ describe('opening a session', () => {
 })
 
 test.each<[string, Row, number, string]>([
-  ['a session that waits', pending, 0, 'GateSessionRejected'],
-  ['one whose agent has to tell a code', claimingSignup(), 0, 'GateSessionRejected'],
-  ['one whose time is over', pending, sessionTtlMs, 'gate.session_expired'],
-  ['an expired one', expired, sessionTtlMs, 'gate.session_expired'],
-  ['one that was declined', declined, sessionTtlMs, 'nothing'],
-  ['one whose page was closed', closed, 0, 'nothing'],
-  ['one whose service failed', failed, 0, 'nothing'],
-  ['one that is being approved', started, sessionTtlMs, 'gate.approval_in_progress'],
-  ['an approved one', approved, 0, 'gate.session_already_resolved'],
-  ['none', undefined, 0, 'gate.session_not_found'],
+  ['an undecided session', pending, 0, 'GateSessionRejected'],
+  ['a session that waits for the claim code', claimingSignup(), 0, 'GateSessionRejected'],
+  ['a session past its time', pending, sessionTtlMs, 'gate.session_expired'],
+  ['an expired session', expired, sessionTtlMs, 'gate.session_expired'],
+  ['a declined session', declined, sessionTtlMs, 'nothing'],
+  ['a session that was rejected when its page was closed', closed, 0, 'nothing'],
+  ['a session whose service failed', failed, 0, 'nothing'],
+  ['a session whose approval is in progress', started, sessionTtlMs, 'gate.approval_in_progress'],
+  ['an approved session', approved, 0, 'gate.session_already_resolved'],
+  ['no session', undefined, 0, 'gate.session_not_found'],
 ])('declining %s', (_what, session, ms, expected) => {
   expect(outcome(() => decideDecline(session, { now: now + ms }))).toBe(expected)
 })
 
 test.each<[string, Row, number | null, number, string]>([
   ['is rejected after a while', pending, reloadMs, reloadMs, 'GateSessionRejected'],
-  ['is not before, whatever the clock says', pending, reloadMs - 1, 10 * reloadMs, 'nothing'],
-  ['is rejected where the clock is behind', pending, reloadMs, -reloadMs, 'GateSessionRejected'],
-  ['is not when it was opened again', pending, null, reloadMs, 'nothing'],
-  ['is not while the code is waited for', claimingSignup(), reloadMs, reloadMs, 'nothing'],
-  ['is not once it is being approved', started, reloadMs, reloadMs, 'nothing'],
-  ['is not once it is resolved', approved, reloadMs, reloadMs, 'nothing'],
-  ['expires rather, when that is due, too', pending, sessionTtlMs, sessionTtlMs, 'nothing'],
+  [
+    'is not rejected before that, whatever the clock',
+    pending,
+    reloadMs - 1,
+    10 * reloadMs,
+    'nothing',
+  ],
+  ['is rejected even if the clock is behind', pending, reloadMs, -reloadMs, 'GateSessionRejected'],
+  ['is not rejected if it was opened again', pending, null, reloadMs, 'nothing'],
+  [
+    'is not rejected while it waits for the claim code',
+    claimingSignup(),
+    reloadMs,
+    reloadMs,
+    'nothing',
+  ],
+  ['is not rejected once its approval has started', started, reloadMs, reloadMs, 'nothing'],
+  ['is not rejected once it is resolved', approved, reloadMs, reloadMs, 'nothing'],
+  ['expires instead if that is due, too', pending, sessionTtlMs, sessionTtlMs, 'nothing'],
 ])('a session whose page was closed %s', (_what, session, closedMs, ms, expected) => {
   expect(outcome(() => decideClosedPage({ session, closedMs }, { now: now + ms }))).toBe(expected)
 })
@@ -160,13 +176,18 @@ test.each<[string, Row, number | null, number, string]>([
 const other = { acknowledgementId: 'other' }
 test.each<[string, Row, object, string]>([
   ['the right token', approved, other, 'GateDeliveryAcknowledged'],
-  ['a wrong one', approved, { ...other, isAckToken: false }, 'gate.delivery_ack_invalid'],
-  ['the right one a second time', acknowledged, other, 'gate.delivery_consumed'],
+  ['a wrong token', approved, { ...other, isAckToken: false }, 'gate.delivery_ack_invalid'],
+  ['the right token a second time', acknowledged, other, 'gate.delivery_consumed'],
   ['the same request again, at any time', acknowledged, { now: now + deliveryTtlMs }, 'nothing'],
-  ['a wrong one afterwards', acknowledged, { isAckToken: false }, 'gate.delivery_ack_invalid'],
-  ['the right one too late', approved, { now: now + deliveryTtlMs }, 'gate.delivery_consumed'],
-  ['the right one of a delivery that has ended', gone, {}, 'gate.delivery_consumed'],
-  ['a token before there is one', started, { isAckToken: false }, 'gate.delivery_ack_invalid'],
+  [
+    'a wrong token after the right one',
+    acknowledged,
+    { isAckToken: false },
+    'gate.delivery_ack_invalid',
+  ],
+  ['the right token too late', approved, { now: now + deliveryTtlMs }, 'gate.delivery_consumed'],
+  ['the right token for an ended delivery', gone, {}, 'gate.delivery_consumed'],
+  ['a token before the approval', started, { isAckToken: false }, 'gate.delivery_ack_invalid'],
   ['a token of a rejected session', declined, { isAckToken: false }, 'gate.delivery_ack_invalid'],
   ['a token of an expired session', expired, { isAckToken: false }, 'gate.session_expired'],
 ])('acknowledging with %s', (_what, session, changes, expected) => {
@@ -178,14 +199,20 @@ const used = { ...approvedLogin, code: 'consumed' } as const
 test.each<[string, typeof decideCodeExpiry, Row, number, string]>([
   ['a session', decideSessionExpiry, pending, sessionTtlMs, 'GateSessionExpired'],
   [
-    'one that waits for a code',
+    'a session that waits for the claim code',
     decideSessionExpiry,
     claimingSignup(),
     sessionTtlMs,
     'GateSessionExpired',
   ],
   ['a session before its time', decideSessionExpiry, pending, sessionTtlMs - 1, 'nothing'],
-  ['a session that is being approved', decideSessionExpiry, started, sessionTtlMs, 'nothing'],
+  [
+    'a session whose approval is in progress',
+    decideSessionExpiry,
+    started,
+    sessionTtlMs,
+    'nothing',
+  ],
   ['a resolved session', decideSessionExpiry, declined, sessionTtlMs, 'nothing'],
   ['no session', decideSessionExpiry, undefined, sessionTtlMs, 'nothing'],
   ['a delivery', decideDeliveryExpiry, approved, deliveryTtlMs, 'GateDeliveryExpired'],
@@ -198,7 +225,7 @@ test.each<[string, typeof decideCodeExpiry, Row, number, string]>([
   expect(outcome(() => decide(session, { now: now + ms }))).toBe(expected)
 })
 
-test('the read model says how a session ended, and has nothing of a delivery that has', () => {
+test('the read model stores how a session ended, and clears an ended delivery', () => {
   expect(approved.delivery_sealed).not.toBeNull()
   expect(afterwards).toMatchObject({
     declined: { status: 'rejected', rejection: 'declined' },
@@ -210,7 +237,7 @@ test('the read model says how a session ended, and has nothing of a delivery tha
   })
 })
 
-/** Commands that a signup may get at a time. */
+/** Commands that a signup can get at a time. */
 const commands: Record<string, (session: GateSessionRow, now: number) => DecidedEvent[]> = {
   approve: (session, now) =>
     decideApprovalStart(
@@ -242,7 +269,7 @@ const commands: Record<string, (session: GateSessionRow, now: number) => Decided
   ],
 }
 
-/** The stages of a signup, and those that may follow each. */
+/** Stages of a signup, and the stages that can follow each. */
 const stages: Record<string, string[]> = {
   pending: ['started', 'declined', 'closed', 'expired'],
   started: ['waiting', 'integrator_failed'],
@@ -261,7 +288,7 @@ function stageOf({ status, approval_started_at, rejection, delivery }: GateSessi
   return rejection ?? delivery ?? status
 }
 
-test('whatever is asked in whatever order, a signup goes from stage to stage, never back, and not after its time', () => {
+test('in any order of commands, a signup only moves forward, and not after its expiry', () => {
   const step = fc.record({
     name: fc.constantFrom(...Object.keys(commands)),
     ms: fc.constantFrom(0, 0, 0, 1, sessionTtlMs - 1, sessionTtlMs, deliveryTtlMs),
@@ -282,7 +309,7 @@ test('whatever is asked in whatever order, a signup goes from stage to stage, ne
       const stage = stageOf(session)
       seen.add(stage)
       if (stage === before) {
-        // A command that changes no stage decides nothing.
+        // A command that keeps the stage returns no event.
         expect(decision, `${name} of ${before}`).toMatch(/^(nothing|gate\..*)$/)
         continue
       }

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { generateDeliveryKeys, openEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
+import { expireOverdue, purgeGate } from '../../../../services/gate/expiry.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
-import { closedForMs } from '../../../../services/gate/store.ts'
-import { expireOverdue, purgeGate } from '../../../../services/gate/time-outs.ts'
+import { pageClosedForMs } from '../../../../services/gate/store.ts'
 import {
   type ApprovedSignup,
   answeringService,
@@ -42,7 +42,7 @@ describe('a new signup', () => {
     return gate.post('sessions', { service_id, account_name: 'Robin', delivery }, more)
   }
 
-  test('shows its poll token once, and remembers who asked without what could mislead', async () => {
+  test('returns its poll token once, and stores the requester without misleading characters', async () => {
     const userAgent = Buffer.from(`agent\u202e${'x'.repeat(300)}`).toString('latin1')
     const ip = '198.51.100.7'
     const { data } = await create('tidegate', { ip, headers: { 'user-agent': userAgent } })
@@ -53,7 +53,7 @@ describe('a new signup', () => {
     expect(JSON.stringify(stored)).not.toContain(data.poll_token)
   })
 
-  test('is not for a service whose organization is suspended; one that has begun goes on', async () => {
+  test('is rejected if the organization is suspended, while pending signups continue', async () => {
     const suspended = await gate.owner()
     const { id } = await gate.flow.open(suspended.serviceId)
     await gate.setStatus(suspended.organizationId, 'suspended')
@@ -63,7 +63,7 @@ describe('a new signup', () => {
 })
 
 describe('polling', () => {
-  test('gives the credentials as often as it takes, for a day', async () => {
+  test('returns the credentials repeatedly for a day', async () => {
     const signup = await gate.flow.signUp(owner.serviceId)
     const { data } = await poll(signup)
     const { integrator, gate: own } = data.delivery_bundle
@@ -79,7 +79,7 @@ describe('polling', () => {
     expect(late.error.message).toMatch(/^Nobody acknowledged the credentials within 24 hours/)
   })
 
-  test('says that an approval is under way, whatever the time', async () => {
+  test('reports an approval in progress, even after the expiry', async () => {
     const { asked, letGo } = gate.holdAnswers()
     const signup = await gate.flow.open(owner.serviceId)
     const approving = gate.flow.approve(signup.id)
@@ -90,7 +90,7 @@ describe('polling', () => {
     await approving
   })
 
-  test('says why the service made no account', async () => {
+  test('reports why the service did not create the account', async () => {
     gate.script.answer = responding(422)
     const signup = await gate.flow.open(owner.serviceId)
     await expect(gate.flow.approve(signup.id)).rejects.toThrow('gate.session_already_resolved')
@@ -101,13 +101,13 @@ describe('polling', () => {
     })
   })
 
-  test('is over when nobody decided in time', async () => {
+  test('returns 410 after the expiry without a decision', async () => {
     const signup = await open()
     gate.now.ms += sessionTtlMs
     expect((await poll(signup)).outcome).toBe('410 gate.session_expired')
   })
 
-  test('without the key of the credentials is 410 at once, and the service is not asked again', async () => {
+  test('returns 410 without the data key of the credentials, and the service is not called again', async () => {
     const signup = await gate.flow.signUp(owner.serviceId)
     await gate.pool.query('truncate tidegate.gate_vault')
     for (const lateMs of [0, deliveryTtlMs]) {
@@ -120,7 +120,7 @@ describe('polling', () => {
     expect(gate.sentTo(signup.id)).toHaveLength(1)
   })
 
-  test('without a key that was lost before the approval was written is 410, too', async () => {
+  test('returns 410 if the data key was lost before the approval was recorded', async () => {
     const { ensure } = gate.parts.vault
     vi.spyOn(gate.parts.vault, 'ensure').mockImplementationOnce(async (id) => {
       const key = await ensure(id)
@@ -136,7 +136,7 @@ describe('polling', () => {
 })
 
 describe('consent', () => {
-  test('has another approve token each time', async () => {
+  test('returns a new approve token each time', async () => {
     const { id } = await open()
     expect(await gate.flow.approveToken(id)).not.toBe(await gate.flow.approveToken(id))
   })
@@ -150,7 +150,7 @@ describe('consent', () => {
     [{ origin: 'null', 'sec-fetch-site': 'same-origin' }, '200'],
     [{ 'sec-fetch-site': 'cross-site' }, refused],
     [{ 'sec-fetch-site': 'none' }, '200'],
-  ])('is for no page but ours: %o', async (headers, expected) => {
+  ])('is readable only by our own page: %o', async (headers, expected) => {
     const { id } = await open()
     const answer = await consent(id, headers)
     expect(answer.outcome).toBe(expected)
@@ -173,7 +173,7 @@ describe('cancel', () => {
     },
   )
 
-  test('keeps nothing of what it does not change', async () => {
+  test('stores nothing for a request that has no effect', async () => {
     const waiting = await open()
     const ip = freshAddress()
     const sent = async (id: string, n: number) =>
@@ -193,11 +193,11 @@ describe('cancel', () => {
     expect(await gate.count('GateSessionRejected', waiting.id)).toBe(1)
   })
 
-  test('of the page that closes is noted, unless it was opened elsewhere since, or is again', async () => {
+  test('by a closing page is recorded, unless the page was opened elsewhere or is opened again', async () => {
     const { id } = await open()
     const tokens = [await gate.flow.approveToken(id), await gate.flow.approveToken(id)]
     const close = (approve_token?: string) => cancel(id, '?closing=1', { approve_token })
-    const isClosing = async () => (await closedForMs(gate.pool, id)) !== null
+    const isClosing = async () => (await pageClosedForMs(gate.pool, id)) !== null
     expect((await close(tokens[0])).data.status).toBe('pending')
     expect(await isClosing()).toBe(false)
     await close(tokens[1])
@@ -210,7 +210,7 @@ describe('cancel', () => {
 })
 
 describe('ack', () => {
-  test('ends the delivery and deletes its key before it answers', async () => {
+  test('ends the delivery and deletes its key before it responds', async () => {
     const signup = await gate.flow.signUp(owner.serviceId)
     const invented = { ...signup, ackToken: generateToken('gtack', randomBytes) }
     expect((await ack(invented)).outcome).toBe('403 gate.delivery_ack_invalid')
@@ -221,7 +221,7 @@ describe('ack', () => {
     expect((await ack(signup)).outcome).toBe('410 gate.delivery_consumed')
   })
 
-  test('succeeds where the key cannot be deleted now: the purge deletes it', async () => {
+  test('succeeds if the key cannot be deleted now, and the purge deletes it', async () => {
     const signup = await gate.flow.signUp(owner.serviceId)
     const remove = vi.spyOn(gate.parts.vault, 'remove').mockRejectedValueOnce(new Error('away'))
     expect((await ack(signup)).outcome).toBe('200')
@@ -231,14 +231,14 @@ describe('ack', () => {
     expect(await gate.parts.vault.find(signup.id)).toBeUndefined()
   })
 
-  test('succeeds without the key, for what the agent has stored', async () => {
+  test('succeeds without the key, because the agent has stored the credentials', async () => {
     const signup = await gate.flow.signUp(owner.serviceId)
     await gate.pool.query('truncate tidegate.gate_vault')
     expect((await ack(signup)).outcome).toBe('200')
   })
 })
 
-test('nothing is counted or kept of tokens that are invented or of another session', async () => {
+test('nothing is counted or stored for made-up tokens or tokens of another session', async () => {
   const [signup, stranger] = [await open(), await open()]
   const kept = await rowsKept()
   for (let n = 0; n < 40; n++) {

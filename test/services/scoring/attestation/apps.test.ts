@@ -17,7 +17,7 @@ const android = {
 }
 const read = (file: unknown) => readAttestedApps(JSON.stringify(file))
 
-it("the file of attested apps has apps of both platforms under Apple's root, or another one", () => {
+it("reads apps of both platforms, with Apple's root certificate by default", () => {
   const { apps, root } = read({ apps: [ios, android] })
   expect(apps.map(({ platform }) => platform)).toEqual(['ios', 'android'])
   expect(root.subject).toContain('Apple App Attestation Root CA')
@@ -38,14 +38,14 @@ it.each<[string, unknown]>([
   ['apps.0.platform', { apps: [{ ...ios, platform: 'web' }] }],
   ['apple_root', { apps: [], apple_root: 'none' }],
   ['apps', {}],
-])('the file of attested apps names %s where that is not valid, and no value', (member, file) => {
+])('names the invalid member %s, but not its value', (member, file) => {
   const text = JSON.stringify(file)
   expect(() => readAttestedApps(text)).toThrow(`\n  ${member}: `)
   for (const secret of ['c2hvcnQ=', 'bm9uZQ==', otherCurve])
     expect(() => readAttestedApps(text)).not.toThrow(secret)
 })
 
-it('the file of attested apps that is no JSON is not valid, and none means that no attestation is read', () => {
+it('throws if the file is not JSON, and returns undefined without a file', () => {
   expect(() => readAttestedApps('{')).toThrow('ATTESTED_APPS_FILE is not valid')
   expect(loadAttestedApps({})).toBeUndefined()
 })

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { runTogether } from '../../../../infra/postgres/arrays.ts'
+import { runAsOneStatement } from '../../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { readAttestedApps } from '../../../../services/scoring/attestation/apps.ts'
 import { judgeAttestation } from '../../../../services/scoring/attestation/judge.ts'
 import { judgeAttestations } from '../../../../services/scoring/attestation/outcomes.ts'
-import { eraseStates } from '../../../../services/scoring/erase.ts'
+import { eraseScoringData } from '../../../../services/scoring/erase.ts'
 import { rebuildVisitors } from '../../../../services/scoring/restore.ts'
 import {
   type AttestOptions,
@@ -38,7 +38,7 @@ import { signalsOf } from '../support/sessions.ts'
 const appId = 'ABCDE12345.com.example.shop'
 const packageName = 'com.example.shop'
 
-// Certificates and verdicts are of now.
+// Certificates and verdicts are valid only around the current time.
 const world = await useScoring(Date.now())
 let key: DeviceKey
 
@@ -67,13 +67,13 @@ const native = {
   hooks: false,
   jailbreak_or_root: false,
 }
-const appSession = (name: string, some: Partial<TestSession> = {}) =>
+const appSession = (name: string, more: Partial<TestSession> = {}) =>
   testSession(name, {
     platform: 'ios',
     client: { snapshot: { native } },
     openedAt: world.now,
     document: { challenge: `challenge of ${name}` },
-    ...some,
+    ...more,
   })
 
 const hashFor = ({ document }: TestSession, keyId = key.keyId) =>
@@ -85,10 +85,10 @@ interface Attestation {
   data: string
 }
 
-const attested = (session: TestSession, some: Partial<AttestOptions> = {}): Attestation => ({
+const attested = (session: TestSession, more: Partial<AttestOptions> = {}): Attestation => ({
   type: 'app_attest',
   key_id: key.keyId,
-  data: appAttestation({ apple, key, appId, hash: hashFor(session), ...some }).toString('base64'),
+  data: appAttestation({ apple, key, appId, hash: hashFor(session), ...more }).toString('base64'),
 })
 const asserted = (session: TestSession, counter: number): Attestation => ({
   type: 'app_attest_assertion',
@@ -104,7 +104,7 @@ const snapshotWith = (session: TestSession, attestation?: unknown) =>
     observations: { snapshot: session.client.snapshot, attestation },
   })
 
-/** The decision about a session that sends the attestation with its snapshot. */
+/** Returns the decision about a session that sends the attestation with its snapshot. */
 async function scored(session: TestSession, attestation?: unknown): Promise<SessionScored> {
   await world.append(...opened(session), snapshotWith(session, attestation))
   return lastOf(session)
@@ -123,7 +123,7 @@ const valid = ['valid', null]
 const devices = async () => (await world.pool.query('select * from scoring.attested_devices')).rows
 
 describe('an app with App Attest', () => {
-  it('is no more than inconclusive without, and human with a valid attestation', async () => {
+  it('is inconclusive without an attestation, and human with a valid one', async () => {
     const without = await scored(appSession('without'))
     expect(without).toMatchObject({ verdict: 'inconclusive', risk_score: 40, attestation: null })
     expect(firedIn(without)).toEqual(['app_unattested'])
@@ -140,7 +140,7 @@ describe('an app with App Attest', () => {
     expect(decision.evidence?.sources).toContain('attestation')
   })
 
-  it('says so in any body, and the session is decided anew', async () => {
+  it('may attest in a later body, which triggers a new decision', async () => {
     const session = appSession('later')
     await scored(session)
     await world.append(batch(session, { seq: 2, ...sending(attested(session)) }))
@@ -148,7 +148,7 @@ describe('an app with App Attest', () => {
     expect(verdicts).toEqual(['inconclusive', 'human'])
   })
 
-  it('is known again by assertions of its key, after a restart and after the database was lost, too', async () => {
+  it('is recognized by assertions of its key, also after a restart or the loss of the database', async () => {
     const first = appSession('first')
     const { device_identity: device } = await scored(first, attested(first))
     for (const counter of [1, 5]) {
@@ -172,7 +172,7 @@ describe('an app with App Attest', () => {
     })
   })
 
-  it('with a key that nobody attested is as one without', async () => {
+  it('with an unattested key counts as unattested', async () => {
     const session = appSession('unknown')
     const decision = await scored(session, asserted(session, 1))
     expect(judged(decision)).toEqual(['unverified', 'unknown_key'])
@@ -183,7 +183,7 @@ describe('an app with App Attest', () => {
     })
   })
 
-  it('of an organization without apps is as one without, and nothing is kept', async () => {
+  it('counts as unattested if the organization has no apps, and stores nothing', async () => {
     await world.stop()
     await start('org_other')
     const session = appSession('foreign')
@@ -191,16 +191,16 @@ describe('an app with App Attest', () => {
     expect(await devices()).toEqual([])
   })
 
-  it('counts a development build with a test key only', async () => {
+  it('may be a development build only with a test key', async () => {
     const live = appSession('live')
     const test = appSession('test', { environment: 'test' })
     const isDevelopment = true
-    const refused = ['invalid', 'environment']
-    expect(judged(await scored(live, attested(live, { isDevelopment })))).toEqual(refused)
+    const invalid = ['invalid', 'environment']
+    expect(judged(await scored(live, attested(live, { isDevelopment })))).toEqual(invalid)
     expect(judged(await scored(test, attested(test, { isDevelopment })))).toEqual(valid)
   })
 
-  it('is refused with an attestation of another session, whatever its document sends next', async () => {
+  it('is invalid with the attestation of another session, whatever the document sends later', async () => {
     const session = appSession('refused')
     const decision = await scored(session, attested(appSession('original')))
     expect(judged(decision)).toEqual(['invalid', 'nonce'])
@@ -212,7 +212,7 @@ describe('an app with App Attest', () => {
     expect(judged(lastOf(session))).toEqual(['invalid', 'nonce'])
   })
 
-  it('may send the same again, which counts once', async () => {
+  it('may repeat an assertion, which counts once', async () => {
     const first = appSession('once')
     await scored(first, attested(first))
     const session = appSession('twice')
@@ -222,7 +222,7 @@ describe('an app with App Attest', () => {
     expect(judged(lastOf(session))).toEqual(valid)
   })
 
-  it('vouches for no other document of its session', async () => {
+  it('attests only its own document, not others of the session', async () => {
     const session = appSession('two')
     await scored(session, attested(session))
     const other = { ...session, documentHash: 'doc-of-a-script' }
@@ -231,7 +231,7 @@ describe('an app with App Attest', () => {
     expect(lastOf(session)).toMatchObject(without)
   })
 
-  it('is read of apps only, and costs pages no statement', async () => {
+  it('is not checked for pages, which costs no query', async () => {
     const page = testSession('page', { openedAt: world.now })
     const events = asRecorded(...opened(page), snapshotWith(page, attested(page)))
     const query = () => Promise.reject(new Error('a statement'))
@@ -244,7 +244,7 @@ describe('an app with App Attest', () => {
     expect((await scored(page, attested(page))).attestation).toBeNull()
   })
 
-  it('is forgotten with the session that was erased, and rebuilt from the log otherwise', async () => {
+  it('is deleted when its session is erased, and rebuilt from the log otherwise', async () => {
     const first = appSession('kept')
     await scored(first, attested(first))
     const before = await devices()
@@ -252,12 +252,12 @@ describe('an app with App Attest', () => {
     const { switched } = await rebuildVisitors(sources, { acceptDifferences: false })
     expect(switched).toBe(true)
     expect(await devices()).toEqual(before)
-    await transaction(world.pool, (tx) => eraseStates(tx, [visitorErased([first.id])]))
+    await transaction(world.pool, (tx) => eraseScoringData(tx, [visitorErased([first.id])]))
     expect(await devices()).toEqual([])
   })
 })
 
-it('of two assertions with one counter that are scored at once one counts', async () => {
+it('accepts only one of two concurrent assertions with the same counter', async () => {
   const first = appSession('start')
   await scored(first, attested(first))
   const transactions = await Promise.all([world.pool.connect(), world.pool.connect()])
@@ -274,14 +274,14 @@ it('of two assertions with one counter that are scored at once one counts', asyn
     const before = await judgedIn(one, 'before')
     const waiting = judgedIn(other, 'after')
     await eventually(async () => expect((await world.pool.query(isWaiting)).rowCount).toBe(1))
-    await runTogether(one, before.save())
+    await runAsOneStatement(one, before.pendingWrites())
     await one.query('commit')
     const statuses = [before, await waiting].map(({ outcomes }) =>
       [...outcomes.values()].map(({ attestation }) => attestation.status),
     )
     expect(statuses).toEqual([['valid'], ['invalid']])
   } finally {
-    // Closes them, because whatever waits for their locks would hang.
+    // Close the connections: waiters for their locks would hang.
     for (const tx of transactions) tx.release(true)
   }
 })
@@ -289,11 +289,11 @@ it('of two assertions with one counter that are scored at once one counts', asyn
 describe('an app with Play Integrity', () => {
   const install = 'i-1'
   const ofData = (data: string): Attestation => ({ type: 'play_integrity', key_id: install, data })
-  const play = async (session: TestSession, some: object = {}) =>
-    ofData(await playToken(playVerdict(packageName, hashFor(session, install), some), google))
+  const play = async (session: TestSession, more: object = {}) =>
+    ofData(await playToken(playVerdict(packageName, hashFor(session, install), more), google))
   const android = (name: string) => appSession(name, { platform: 'android' })
 
-  it('is human, and the same device at its next session', async () => {
+  it('is human, and its next session has the same device', async () => {
     const first = android('first')
     const decision = await scored(first, await play(first))
     expect(decision).toMatchObject({
@@ -307,7 +307,7 @@ describe('an app with Play Integrity', () => {
     })
   })
 
-  it('on a device that Google does not vouch for is no worse than rooted', async () => {
+  it('on a device that fails the Play verdict is inconclusive, like a rooted one', async () => {
     const session = android('rooted')
     const rooted = { deviceIntegrity: { deviceRecognitionVerdict: [] } }
     const decision = await scored(session, await play(session, rooted))
@@ -315,16 +315,19 @@ describe('an app with Play Integrity', () => {
     expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40 })
   })
 
-  it('is refused with a token of another session, and with none; one that is too large is as none', async () => {
-    const refused = async (name: string, attestation: Attestation) =>
+  it('is invalid with the token of another session or a forged one; an oversized token counts as none', async () => {
+    const judgedWith = async (name: string, attestation: Attestation) =>
       judged(await scored(android(name), attestation))
-    expect(await refused('replayed', await play(android('original')))).toEqual(['invalid', 'nonce'])
-    expect(await refused('forged', ofData('a'.repeat(10_000)))).toEqual(['invalid', 'malformed'])
+    expect(await judgedWith('replayed', await play(android('original')))).toEqual([
+      'invalid',
+      'nonce',
+    ])
+    expect(await judgedWith('forged', ofData('a'.repeat(10_000)))).toEqual(['invalid', 'malformed'])
     const large = await scored(android('large'), ofData('a'.repeat(20_000)))
     expect(large).toMatchObject({ attestation: null, risk_score: 40 })
   })
 
-  it('counts for no app of Apple', async () => {
+  it('is unverified if an iOS app sends it', async () => {
     const session = appSession('crossed')
     expect(judged(await scored(session, await play(session)))).toEqual([
       'unverified',

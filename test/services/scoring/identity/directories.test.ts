@@ -19,7 +19,7 @@ const subject = 'https://agent.example/.well-known/http-message-signatures-direc
 const keys: LookupResult = { keys: { key: { x: 'x', starts_at: null, ends_at: null } } }
 const timeout: LookupResult = { failure: 'timeout' }
 
-/** Saves what was fetched, by default at `now` and for a second. */
+/** Saves a result, by default fetched at `now` and valid for a second. */
 function save(of: string, result: LookupResult, fetched_at = now, ends_at = fetched_at + 1000) {
   return saveLookup(world.pool, { subject: of, result, fetched_at, ends_at })
 }
@@ -32,7 +32,7 @@ function follow(): Directories {
   return directories
 }
 
-test('what scoring fetched is in memory soon after, and until it ends', async () => {
+test('finds a fetched directory until it expires', async () => {
   const directories = follow()
   expect(directories.find(subject)).toBeUndefined()
   await save('192.0.2.1', { host: null })
@@ -43,7 +43,7 @@ test('what scoring fetched is in memory soon after, and until it ends', async ()
   expect(directories.find(subject)).toBeUndefined()
 })
 
-test('neither failures nor new directories displace keys', async () => {
+test('failures and new directories do not displace preferred directories', async () => {
   await save(preferred, keys, now - 1000, now + 1000)
   await save(subject, keys, now - 500, now + 1000)
   const fill = (result: object, subjects: string) =>
@@ -62,7 +62,7 @@ test('neither failures nor new directories displace keys', async () => {
   expect(resultsOf(preferred)).toEqual([keys])
 })
 
-test('a failure stays beside the directory, whose life it neither shortens nor extends', async () => {
+test('a failure is recorded with the directory and does not change its expiry', async () => {
   await save(subject, keys)
   for (const failed_at of [now + 10, now + 999]) {
     await save(subject, timeout, failed_at, failed_at + 5000)
@@ -75,7 +75,7 @@ test('a failure stays beside the directory, whose life it neither shortens nor e
   expect(await stored(now + 1000)).toMatchObject({ ends_at: now + 1999, last_failure: null })
 })
 
-test('a failure replaces a directory that has ended, and an earlier failure', async () => {
+test('a failure replaces an expired directory and an earlier failure', async () => {
   await save(subject, keys, now, now + 1)
   for (const result of [timeout, { failure: 'size' }]) {
     await save(subject, result, now + 1)

@@ -7,14 +7,14 @@ import { addressRecords, type DnsReply, startDnsServer } from '../../../support/
 import { createAuthority } from '../../../support/tls-certificates.ts'
 
 export interface DirectoryServer {
-  /** What an agent would name. */
+  /** Value of the agent's Signature-Agent header. */
   origin: string
   directory: string
   /** Paths that were requested. */
   requests: string[]
-  /** Questions to DNS. */
+  /** Received DNS questions. */
   questions: string[]
-  /** Lets the client reach it, and nothing beyond loopback. */
+  /** Lets the client reach loopback addresses only. */
   options: FetchOptions
   close(): Promise<void>
 }
@@ -28,14 +28,14 @@ export interface Reply {
 const authority = createAuthority()
 const host = 'agent.example'
 
-/** An agent's directory on 127.0.0.1; `reply` may never settle. */
+/** Serves an agent's key directory on 127.0.0.1. `reply` may never settle. */
 export async function startDirectory(
   reply: (path: string) => Reply | Promise<Reply>,
 ): Promise<DirectoryServer> {
   const requests: string[] = []
   const server = createServer(authority.issue({ host }), (request, response) => {
     requests.push(request.url ?? '')
-    // A client that goes away in the middle is what some tests are about.
+    // Some tests abort the request.
     response.on('error', () => {})
     Promise.resolve(reply(request.url ?? '')).then(({ status = 200, headers = {}, body = '' }) =>
       response.writeHead(status, headers).end(body),
@@ -72,7 +72,7 @@ async function portOf(server: Server): Promise<number> {
   return address.port
 }
 
-/** DNS in which an address has these names, and each name these addresses. */
+/** Starts a DNS server that resolves any address to the names, and each name to its addresses. */
 export function startReverseDns(
   names: string[] | DnsReply,
   addresses: Record<string, string[]> = {},

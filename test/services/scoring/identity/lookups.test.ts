@@ -5,9 +5,9 @@ import { directoryOf } from '../../../../infra/wire/web-bot-auth/fields.ts'
 import { runLookups } from '../../../../services/scoring/identity/lookups.ts'
 import {
   type LookupResult,
-  purgeIdentity,
+  purgeExpiredLookups,
   readLookups,
-  takeNonces,
+  recordNonces,
 } from '../../../../services/scoring/identity/tables.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { useScoring } from '../support/scoring.ts'
@@ -15,7 +15,7 @@ import { useScoring } from '../support/scoring.ts'
 const minute = 60_000
 const startedAt = 1_800_000_000_000
 const directory = 'https://agent.example/.well-known/http-message-signatures-directory'
-const found: LookupResult = { keys: { k: { x: 'x', starts_at: null, ends_at: null } } }
+const keysResult: LookupResult = { keys: { k: { x: 'x', starts_at: null, ends_at: null } } }
 
 const world = await useScoring(startedAt)
 
@@ -24,18 +24,18 @@ interface Sender {
   source?: string
 }
 
-function start(answer: (subject: string) => LookupResult | Promise<LookupResult>) {
+function start(respond: (subject: string) => LookupResult | Promise<LookupResult>) {
   const fetched: string[] = []
-  const answered: string[] = []
+  const reported: string[] = []
   const lookups = runLookups({
     ...world.parts,
     intervalMs: 10,
     async fetch(subject) {
       fetched.push(subject)
-      return answer(subject)
+      return respond(subject)
     },
     async onResult(subject, sessions) {
-      answered.push(...sessions.map(({ session_id }) => `${session_id} ${subject}`))
+      reported.push(...sessions.map(({ session_id }) => `${session_id} ${subject}`))
     },
   })
   world.stopLater(lookups.stop)
@@ -52,40 +52,40 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
     }
     lookups.request({ subject, session, dueAt: world.now })
   }
-  return { request, fetched, answered }
+  return { request, fetched, reported }
 }
 
-it('is fetched once for all sessions that wait, and is in the table before they go on', async () => {
+it('fetches a subject once for all waiting sessions, and stores it before it reports the result', async () => {
   const { promise, resolve } = Promise.withResolvers<LookupResult>()
-  const { request, fetched, answered } = start(() => promise)
+  const { request, fetched, reported } = start(() => promise)
   request(directory, 'sid_1')
   await eventually(() => expect(fetched).toEqual([directory]))
   request(directory, 'sid_2')
-  resolve(found)
+  resolve(keysResult)
   await eventually(() =>
-    expect(answered.toSorted()).toEqual([`sid_1 ${directory}`, `sid_2 ${directory}`]),
+    expect(reported.toSorted()).toEqual([`sid_1 ${directory}`, `sid_2 ${directory}`]),
   )
   expect(fetched).toEqual([directory])
   expect((await readLookups(world.pool, [directory], world.now)).get(directory)).toMatchObject({
-    result: found,
+    result: keysResult,
     fetched_at: startedAt,
     ends_at: startedAt + 60 * minute,
   })
 })
 
-it('is not fetched where another process has', async () => {
-  const first = start(() => found)
+it('does not fetch a subject that another process has fetched', async () => {
+  const first = start(() => keysResult)
   first.request(directory)
-  await eventually(() => expect(first.answered.length).toBe(1))
-  const second = start(() => found)
+  await eventually(() => expect(first.reported.length).toBe(1))
+  const second = start(() => keysResult)
   second.request(directory)
-  await eventually(() => expect(second.answered.length).toBe(1))
+  await eventually(() => expect(second.reported.length).toBe(1))
   expect(second.fetched).toEqual([])
 })
 
-it('a failure is tried again after five minutes, and not before, for as long as a session waits', async () => {
+it('retries a failure after five minutes while a session waits', async () => {
   let result: LookupResult = { failure: 'timeout' }
-  const { request, fetched, answered } = start(() => result)
+  const { request, fetched, reported } = start(() => result)
   request(directory)
   await eventually(async () =>
     expect((await readLookups(world.pool, [directory], world.now)).size).toBe(1),
@@ -95,15 +95,15 @@ it('a failure is tried again after five minutes, and not before, for as long as 
   await eventually(() => expect(fetched).toEqual([directory, 'https://other.test/']))
   world.now += 1
   await eventually(() => expect(fetched.filter((one) => one === directory).length).toBe(2))
-  result = found
+  result = keysResult
   world.now += 31 * minute
   request(directory, 'sid_3')
-  await eventually(() => expect(answered).toEqual([`sid_3 ${directory}`]))
+  await eventually(() => expect(reported).toEqual([`sid_3 ${directory}`]))
 })
 
-it('of one domain four are fetched at once, and no more once four have failed', async () => {
+it('fetches four subjects of a domain at once, and no more after four failures', async () => {
   const { promise, resolve } = Promise.withResolvers<LookupResult>()
-  const { request, fetched } = start((subject) => (subject === directory ? found : promise))
+  const { request, fetched } = start((subject) => (subject === directory ? keysResult : promise))
   for (let n = 0; n < 20; n++) request(`https://a${n}.evil.example/`)
   await eventually(() => expect(fetched.length).toBe(4))
   resolve({ failure: 'timeout' })
@@ -114,54 +114,54 @@ it('of one domain four are fetched at once, and no more once four have failed', 
   expect(fetched.filter((one) => one.includes('evil')).length).toBe(4)
 })
 
-it('look-ups that succeed are not charged to their domain', async () => {
-  const { request, answered } = start(() => found)
+it('successful lookups do not count against the limit of their domain', async () => {
+  const { request, reported } = start(() => keysResult)
   for (let n = 0; n < 20; n++) request(`https://a${n}.agents.example/`, `sid_${n}`)
-  await eventually(() => expect(answered.length).toBe(20))
+  await eventually(() => expect(reported.length).toBe(20))
 })
 
 const names = Array.from({ length: 1040 }, (_, n) => `https://a.flood${n}.example/`)
 const catalogued = directoryOf('chatgpt.com')
 
-it('an agent is fetched long before 1,040 names of one source in 20 organizations that fail slowly', async () => {
-  const { request, fetched, answered } = start((subject) =>
-    names.includes(subject) ? delay(5).then(() => ({ failure: 'timeout' })) : found,
+it('slow failures of one source in 20 organizations do not delay other lookups', async () => {
+  const { request, fetched, reported } = start((subject) =>
+    names.includes(subject) ? delay(5).then(() => ({ failure: 'timeout' })) : keysResult,
   )
   for (const [n, name] of names.entries())
     request(name, `sid_flood${n}`, { organization: `org_flood${n % 20}` })
   request(directory, 'sid_good', { organization: 'org_good', source: '198.51.100.1' })
   request(catalogued, 'sid_catalogued')
   const both = [`sid_catalogued ${catalogued}`, `sid_good ${directory}`]
-  await eventually(() => expect(answered.toSorted()).toEqual(both))
+  await eventually(() => expect(reported.toSorted()).toEqual(both))
   expect(fetched.indexOf(directory)).toBeLessThan(40)
 })
 
-it('a failure beside a directory keeps other processes from fetching it for five minutes', async () => {
-  let result: LookupResult = found
+it('a failed refresh keeps other processes from fetching the directory for five minutes', async () => {
+  let result: LookupResult = keysResult
   const first = start(() => result)
   first.request(directory, 'sid_1')
-  await eventually(() => expect(first.answered.length).toBe(1))
+  await eventually(() => expect(first.reported.length).toBe(1))
   result = { failure: 'timeout' }
   world.now += 6 * minute
   first.request(directory, 'sid_2')
   await eventually(() => expect(first.fetched.length).toBe(2))
   await eventually(async () =>
     expect((await readLookups(world.pool, [directory], world.now)).get(directory)).toMatchObject({
-      result: found,
+      result: keysResult,
       ends_at: startedAt + 60 * minute,
       last_failure: { reason: 'timeout', failed_at: world.now },
     }),
   )
-  // It would try again at the same moment, and its failure would hold up the second.
+  // Stop the first process, which would retry at the same time and fail again.
   await world.stop()
-  const second = start(() => found)
+  const second = start(() => keysResult)
   const fetchesOf = (subject: string) => second.fetched.filter((one) => one === subject).length
   for (let n = 0; n < 5; n++) second.request(directory, `sid_${n}`)
   second.request('https://other.test/', 'sid_other')
-  await eventually(() => expect(second.answered).toEqual(['sid_other https://other.test/']))
+  await eventually(() => expect(second.reported).toEqual(['sid_other https://other.test/']))
   expect(fetchesOf(directory)).toBe(0)
   world.now += 5 * minute
-  await eventually(() => expect(second.answered.length).toBe(6))
+  await eventually(() => expect(second.reported.length).toBe(6))
   expect(fetchesOf(directory)).toBe(1)
 })
 
@@ -172,10 +172,10 @@ const takeIn = (tx: Tx, ...requests: [nonce_hash: string, request_hash: string][
     request_hash,
     ends_at,
   }))
-  return takeNonces(tx, nonces)
+  return recordNonces(tx, nonces)
 }
 
-it('a nonce is of the first request that took it', async () => {
+it('a nonce belongs to the first request that used it', async () => {
   const take = (...requests: [string, string][]) =>
     transaction(world.pool, (tx) => takeIn(tx, ...requests))
   expect([...(await take(['aa', '01'], ['bb', '02'], ['aa', '03']))].sort()).toEqual([
@@ -184,11 +184,11 @@ it('a nonce is of the first request that took it', async () => {
   ])
   for (const request of ['04', '01'])
     expect(await take(['aa', request])).toEqual(new Map([['aa', '01']]))
-  expect(await purgeIdentity(world.pool, world.now)).toBe(0)
-  expect(await purgeIdentity(world.pool, world.now + minute)).toBe(2)
+  expect(await purgeExpiredLookups(world.pool, world.now)).toBe(0)
+  expect(await purgeExpiredLookups(world.pool, world.now + minute)).toBe(2)
 })
 
-it('a nonce that a process is about to take makes others wait for what becomes of it', async () => {
+it('a nonce recorded in an open transaction makes others wait for its outcome', async () => {
   const raced = async (ends: 'committed' | 'rolled back') => {
     const held = Promise.withResolvers<void>()
     const taken = Promise.withResolvers<void>()

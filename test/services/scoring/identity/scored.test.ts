@@ -3,10 +3,10 @@ import { transaction } from '../../../../infra/postgres/pool.ts'
 import { checkSignature } from '../../../../infra/wire/web-bot-auth/check.ts'
 import type { DocumentSignature } from '../../../../schemas/events.ts'
 import type { DecisionSources } from '../../../../services/scoring/decide.ts'
-import { eraseStates } from '../../../../services/scoring/erase.ts'
+import { eraseScoringData } from '../../../../services/scoring/erase.ts'
 import type { FetchOptions } from '../../../../services/scoring/identity/fetch.ts'
 import { pendingLookups, resolveLookups } from '../../../../services/scoring/identity/outcomes.ts'
-import { runIdentity } from '../../../../services/scoring/identity/run.ts'
+import { runAgentLookups } from '../../../../services/scoring/identity/run.ts'
 import { endSessions } from '../../../../services/scoring/scheduler.ts'
 import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
 import type { DnsReply } from '../../../support/dns-server.ts'
@@ -39,7 +39,7 @@ const world = await useScoring()
 let agent: DirectoryServer
 let release: (reply: Reply) => void
 
-/** A directory that answers once `release` is called. */
+/** Starts a directory that responds once `release` is called. */
 beforeEach(async () => {
   const held = Promise.withResolvers<Reply>()
   release = held.resolve
@@ -48,10 +48,10 @@ beforeEach(async () => {
 })
 
 async function start(
-  some: Partial<FetchOptions> = {},
+  overrides: Partial<FetchOptions> = {},
   known: Pick<DecisionSources, 'findTrusted'> = {},
 ): Promise<void> {
-  const lookups = runIdentity({ ...world.parts, ...agent.options, ...some })
+  const lookups = runAgentLookups({ ...world.parts, ...agent.options, ...overrides })
   world.stopLater(lookups.stop)
   await world.start({ ...known, lookups })
 }
@@ -97,8 +97,8 @@ function signed(
 const hasLookedUp = () =>
   world.log.records.some(({ headers }) => headers.event_type === 'AgentLookedUp')
 
-describe('a signature by a key that nobody has fetched', () => {
-  it('is unknown_key, and has one more decision once the directory answers', async () => {
+describe('a signature with an unfetched key', () => {
+  it('is unknown_key, and is decided again once the directory responds', async () => {
     await start()
     const session = signed('first')
     await world.append(...visitOf(session))
@@ -126,7 +126,7 @@ describe('a signature by a key that nobody has fetched', () => {
     expect(agent.questions.every((question) => question.endsWith('agent.example'))).toBe(true)
   })
 
-  it('whose directory answers before the first decision has no more decisions for that', async () => {
+  it('is not decided again if the directory responds before the first decision', async () => {
     await start()
     const session = signed('early')
     await world.append(...opened(session))
@@ -136,13 +136,13 @@ describe('a signature by a key that nobody has fetched', () => {
     await eventually(() => expect(statusesOf('early')).toEqual(['verified']))
   })
 
-  it('stays unknown where the directory is down, without a further decision', async () => {
+  it('stays unknown if the directory is down, without another decision', async () => {
     await start()
     const session = signed('down')
     await world.append(...visitOf(session))
     release({ status: 503 })
     await eventually(async () => expect(await storedLookups()).toHaveLength(1))
-    // The look-up begins with the opening, and may have ended before the batch is scored.
+    // The lookup starts with the opening, and may finish before the batch is scored.
     await eventually(() => expect(statusesOf('down')).toEqual(['unknown_key']))
     world.now += 41 * minute
     await eventually(async () => {
@@ -152,7 +152,7 @@ describe('a signature by a key that nobody has fetched', () => {
   })
 })
 
-describe('a signature by a known directory', () => {
+describe('a signature with a fetched key', () => {
   beforeEach(async () => {
     release(good)
     await start()
@@ -168,22 +168,22 @@ describe('a signature by a known directory', () => {
     return statusesOf(name)[0]
   }
 
-  it('is verified at once, and the directory is not fetched again', async () => {
+  it('is verified immediately, without another fetch', async () => {
     expect(await statusOf('second', {})).toBe('verified')
     expect(agent.requests.length).toBe(1)
   })
 
-  it('is invalid with a nonce that another request has used', async () => {
+  it('is invalid if another request has used its nonce', async () => {
     expect(await statusOf('replay', { nonce: 'before' })).toBe('invalid')
     expect(await statusOf('again', { nonce: 'before' })).toBe('invalid')
   })
 
-  it('is the same request with the same body', async () => {
+  it('is valid again for the same request', async () => {
     expect(await statusOf('repeat', { nonce: 'before', request: 'before' })).toBe('verified')
   })
 })
 
-it('a directory that an organization trusts proves who the agent is to that one, for as long as it is on the list', async () => {
+it('a trusted directory verifies agents for its organization only, and only while it is trusted', async () => {
   release(good)
   let trusting = 'org_another'
   const findTrusted = (organization: string, domain: string) =>
@@ -206,8 +206,8 @@ it('a directory that an organization trusts proves who the agent is to that one,
   )
 })
 
-describe('a crawler that its host name verifies', () => {
-  // Of a network that was given back. No address of documentation is looked up.
+describe('a crawler verified by its host name', () => {
+  // A network that was given back: documentation addresses are not looked up.
   const ip = '3ffe::1'
   const userAgent = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
   const client = withParts(desktopChrome, { navigator: { user_agent: userAgent } })
@@ -224,17 +224,17 @@ describe('a crawler that its host name verifies', () => {
       .map(({ agent: found }) => [found?.status, found?.method, found?.evidence?.host_name])
   }
 
-  it('is declared until DNS answers, and verified then', async () => {
+  it('is declared until DNS responds, then verified', async () => {
     expect(await agentsAt(['crawl-66-249-66-1.googlebot.com'])).toEqual([
       ['declared', null, null],
       ['verified', 'reverse_dns', 'crawl-66-249-66-1.googlebot.com'],
     ])
   })
 
-  it('is forgotten with its session: no address is left when that is erased', async () => {
+  it('leaves no address behind when its session is erased', async () => {
     await agentsAt(['crawl-66-249-66-1.googlebot.com'])
     const erase = (id: string) =>
-      transaction(world.pool, (tx) => eraseStates(tx, [visitorErased([id])]))
+      transaction(world.pool, (tx) => eraseScoringData(tx, [visitorErased([id])]))
     await erase(`sid_${'0'.repeat(26)}`)
     expect(await storedLookups()).toEqual([{ subject: ip }])
     await erase(testSession('crawler').id)
@@ -243,8 +243,8 @@ describe('a crawler that its host name verifies', () => {
 
   it.each<[string, string[] | DnsReply]>([
     ['has no name', 'NXDOMAIN'],
-    ['has a name that does not lead back', ['crawl-66-249-66-2.googlebot.com']],
-  ])('is spoofed where its address %s', async (_, names) => {
+    ['has a name that does not resolve back', ['crawl-66-249-66-2.googlebot.com']],
+  ])('is spoofed if its address %s', async (_, names) => {
     expect(await agentsAt(names)).toEqual([
       ['declared', null, null],
       ['spoofed', 'reverse_dns', null],
@@ -252,15 +252,15 @@ describe('a crawler that its host name verifies', () => {
   })
 })
 
-it('sessions without such headers cost no statement', async () => {
+it('sessions without a signature cost no query', async () => {
   const pending = pendingLookups(asRecorded(...opened(testSession('plain'))), new Map())
   const noStatement = { query: () => Promise.reject(new Error('a statement')) }
   const found = await resolveLookups(noStatement, pending, world.now)
   expect(found).toEqual({ signatures: new Map(), hosts: new Map(), requests: [] })
 })
 
-// Otherwise one client that names very many agents keeps all others waiting: see waiting.test.ts.
-it('a look-up waits in the name of the organization and the network of its session', () => {
+// Without this, one client that names many agents would keep all others waiting (lookup-queue.test.ts).
+it('a lookup counts against the organization and network source of its session', () => {
   const session = { ...signed('charged'), ip: '2a00:1:2:3::9' }
   const { signatures } = pendingLookups(asRecorded(...opened(session)), new Map())
   const source = '10752:1:2:3'

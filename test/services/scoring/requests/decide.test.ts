@@ -42,12 +42,12 @@ const goHello = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
 
 interface Given extends Partial<EdgeRequest> {
   agent?: string | null
-  /** Directories that are in memory. */
+  /** Directories in memory. */
   known?: StoredLookup[]
   /** Domains of directories that the organization trusts. */
   trusted?: string[]
-  /** Without the file of addresses. */
-  isBlind?: boolean
+  /** Without the address database. */
+  hasNoAddresses?: boolean
 }
 
 function decide({
@@ -55,7 +55,7 @@ function decide({
   headers = [],
   known = [],
   trusted = [],
-  isBlind,
+  hasNoAddresses,
   ...request
 }: Given) {
   const whole: EdgeRequest = {
@@ -73,7 +73,7 @@ function decide({
   }
   const find = (url: string) => known.find(({ subject }) => subject === url)
   return decideRequest(whole, {
-    network: isBlind ? noNetwork : network,
+    network: hasNoAddresses ? noNetwork : network,
     findDirectory: find,
     maxLifetimeMs: 3_600_000,
     now,
@@ -84,12 +84,12 @@ function decide({
 test.each<[string, Given, verdict: `${RequestDecision['verdict']} ${AgentStatus}`, string[]]>([
   ['Googlebot at its address', ofGooglebot, 'bot verified', ['verified_agent', ...declaredBot]],
   [
-    'somebody who says that they are Googlebot',
+    'a client that claims to be Googlebot',
     { agent: googlebot },
     'bot spoofed',
     ['spoofed_agent', ...declaredBot],
   ],
-  ['a bot that nobody can check', { agent: uptime, isBlind: true }, 'bot declared', declaredBot],
+  ['an unverifiable bot', { agent: uptime, hasNoAddresses: true }, 'bot declared', declaredBot],
   ['curl', { agent: 'curl/8.14.1' }, 'bot none', httpClient],
   ['python-requests', { agent: 'python-requests/2.32.3' }, 'bot none', httpClient],
   [
@@ -100,31 +100,31 @@ test.each<[string, Given, verdict: `${RequestDecision['verdict']} ${AgentStatus}
   ],
   ['Chrome at home', {}, 'inconclusive none', []],
   ['Chrome in a cloud', { ip: cloud }, 'inconclusive none', ['hosting_network']],
-  ['Chrome that speaks Go', { ja4: goHello }, 'inconclusive none', ['browser_with_tool_handshake']],
+  ['Chrome with Go TLS', { ja4: goHello }, 'inconclusive none', ['browser_with_tool_handshake']],
   [
-    'a library that apps of people have',
+    'an HTTP library of mobile apps',
     { agent: 'okhttp/4.12.0' },
     'inconclusive none',
     ['app_library_user_agent'],
   ],
-  ['nobody', { agent: null }, 'inconclusive none', ['user_agent_missing']],
+  ['no user agent', { agent: null }, 'inconclusive none', ['user_agent_missing']],
 ])('%s', (_, given, expected, reasons) => {
   const { verdict, agent, ...decision } = decide(given)
   expect([`${verdict} ${agent.status}`, decision.reasons]).toEqual([expected, reasons])
 })
 
 test.each<[string, Given, RequestDecision['unchecked']]>([
-  ['a browser with its handshake', {}, []],
-  ['a browser without', { ja4: null }, ['handshake']],
-  ['without the file of addresses', { isBlind: true }, ['hosting_network']],
+  ['a browser with its TLS fingerprint', {}, []],
+  ['a browser without one', { ja4: null }, ['handshake']],
+  ['a browser without the address database', { hasNoAddresses: true }, ['hosting_network']],
   [
-    'a crawler without the file of addresses',
-    { agent: googlebot, isBlind: true },
+    'a crawler without the address database',
+    { agent: googlebot, hasNoAddresses: true },
     ['published_ranges', 'reverse_dns', 'hosting_network'],
   ],
-  ['a crawler whose list says yes', ofGooglebot, []],
-  ['a crawler whose list says no', { agent: googlebot }, ['reverse_dns']],
-])('what is not looked at is said: %s', (_, given, unchecked) => {
+  ['a crawler in its list', ofGooglebot, []],
+  ['a crawler that is not in its list', { agent: googlebot }, ['reverse_dns']],
+])('lists unchecked sources for %s', (_, given, unchecked) => {
   expect(decide(given).unchecked).toEqual(unchecked)
 })
 
@@ -138,7 +138,7 @@ function signed({ authority = 'shop.example', domain = 'agent.example' } = {}) {
   return Object.entries({ 'Signature-Agent': agent, ...own })
 }
 
-test('a signature by a key in memory is the domain’s, and nobody knows whether it was sent before', () => {
+test('a signature with a key in memory identifies the domain, with replays unchecked', () => {
   const { verdict, agent, reasons, unchecked } = decide({ headers: signed(), known: [directory] })
   expect({ verdict, reasons, unchecked }).toEqual({
     verdict: 'bot',
@@ -153,7 +153,7 @@ test('a signature by a key in memory is the domain’s, and nobody knows whether
   })
 })
 
-test('an agent whose directory the organization trusts is verified by its name', () => {
+test('an agent with a trusted directory is verified, with the name the organization gave it', () => {
   const given = { headers: signed(), known: [directory] }
   expect(decide({ ...given, trusted: ['other.example', 'agent.example:8443'] }).agent.status).toBe(
     'signed',
@@ -164,7 +164,7 @@ test('an agent whose directory the organization trusts is verified by its name',
   })
 })
 
-test('an agent of the catalogue is verified by its key', () => {
+test('an agent in the catalogue is verified by its key', () => {
   const domain = 'chatgpt.com'
   const known = [{ ...directory, subject: directoryUrl.replace('agent.example', domain) }]
   const { verdict, agent } = decide({ headers: signed({ domain }), known })
@@ -192,7 +192,7 @@ test.each<[string, Given, string | null, RequestDecision['unchecked']]>([
     [],
   ],
   ['the bytes are missing', { headers: signed().slice(0, 2) }, null, []],
-])('a signature is only declared where %s', (_, given, reason, unchecked) => {
+])('an agent is only declared if %s', (_, given, reason, unchecked) => {
   const decision = decide(given)
   expect(decision).toMatchObject({
     verdict: 'bot',

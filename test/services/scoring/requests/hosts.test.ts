@@ -24,18 +24,18 @@ test.each([
   expect(isListedHost({ scheme: 'https', authority }, listed)).toBe(expected)
 })
 
-test('loopback addresses are hosts as any', () => {
+test('loopback addresses can be listed', () => {
   const own = listedHosts({ origins: [], firstPartyUrls: ['http://127.0.0.1', 'http://[::1]'] })
   for (const authority of ['127.0.0.1:3000', '[::1]:3000', '[0:0::1]'])
     expect(isListedHost({ scheme: 'http', authority }, own)).toBe(true)
 })
 
-test('the same host over http is listed, too', () => {
+test('the scheme does not matter', () => {
   for (const authority of ['shop.example', 'shop.example:80'])
     expect(isListedHost({ scheme: 'http', authority }, listed)).toBe(true)
 })
 
-test('without any list nothing is', () => {
+test('an empty list has no hosts', () => {
   const none = listedHosts({ origins: [], firstPartyUrls: [] })
   expect(isListedHost({ scheme: 'https', authority: 'shop.example' }, none)).toBe(false)
 })

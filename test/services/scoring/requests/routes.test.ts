@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
-import type { FindTrusted } from '../../../../services/scoring/identity/trusted.ts'
+import type { FindTrusted } from '../../../../services/scoring/identity/trusted-directories.ts'
 import { type ApiOrganization, startApi } from '../../../support/api.ts'
 import { createMemoryLimiter } from '../../../support/memory-limiter.ts'
 
@@ -19,9 +19,9 @@ const api = await startApi({
 })
 const [registered] = registering.mock.contexts
 registering.mockRestore()
-if (!(registered instanceof Registry)) throw new Error('nothing is counted')
+if (!(registered instanceof Registry)) throw new Error('no metric was registered')
 const registry = registered
-/** Its live publishable key allows shop.example. */
+/** Its live publishable key allows the origin shop.example. */
 const shop = await shopOf()
 afterAll(() => api.stop())
 
@@ -49,7 +49,7 @@ const fifty = Array(50).fill(request)
 const score = (requests: unknown, key = shop.key) =>
   api.send({ method: 'POST', url: '/v1/requests/score', key, body: { requests } })
 
-test('each request is answered in its place', async () => {
+test('returns results in the order of the requests', async () => {
   const { body } = await score([request, byChrome, { ...request, authority: 'own.example' }])
   expect(body.data).toMatchObject([
     { verdict: 'bot' },
@@ -58,30 +58,30 @@ test('each request is answered in its place', async () => {
   ])
 })
 
-test('a JA4 is taken with whatever protocol its client offers first', async () => {
+test('accepts a JA4 with any ALPN value', async () => {
   const { status } = await score([{ ...request, ja4: 't13d1516Zz_8daaf6152771_d8a2da3f94cd' }])
   expect(status).toBe(200)
 })
 
-describe('422 names', () => {
+describe('returns 422 for', () => {
   test.each<[string, object, string, string]>([
-    ['an address that is none', { ip: '62.1' }, 'ip', 'invalid'],
+    ['an invalid address', { ip: '62.1' }, 'ip', 'invalid'],
     ['an address with a zone', { ip: 'fe80::1%eth0' }, 'ip', 'invalid'],
     ['another scheme', { scheme: 'ftp' }, 'scheme', 'invalid_value'],
     ['a path without a slash', { path: 'a' }, 'path', 'invalid_format'],
     ['a host with a user', { authority: 'me@shop.example' }, 'authority', 'invalid_format'],
-    ['a host that nobody lists', { authority: 'other.example' }, 'authority', 'not_allowed'],
-    ['headers by name', { headers: { 'User-Agent': 'x' } }, 'headers', 'invalid_type'],
+    ['an unlisted host', { authority: 'other.example' }, 'authority', 'not_allowed'],
+    ['headers as an object', { headers: { 'User-Agent': 'x' } }, 'headers', 'invalid_type'],
     ['too many headers', { headers: Array(101).fill(['a', 'b']) }, 'headers', 'too_large'],
-    ['too large headers', { headers: [['Cookie', 'x'.repeat(16_384)]] }, 'headers', 'invalid'],
+    ['oversized headers', { headers: [['Cookie', 'x'.repeat(16_384)]] }, 'headers', 'invalid'],
     ['a header with two lines', { headers: [['a', 'b\r\nc: d']] }, 'headers.0.1', 'invalid'],
     ['a pseudo header', { headers: [[':path', '/']] }, 'headers.0.0', 'invalid_format'],
-    ['a JA4 that is none', { ja4: 'ja4' }, 'ja4', 'invalid_format'],
-    ['a member too many', { body: '' }, 'body', 'not_allowed'],
+    ['an invalid JA4', { ja4: 'ja4' }, 'ja4', 'invalid_format'],
+    ['an unknown member', { body: '' }, 'body', 'not_allowed'],
   ])('%s', async (_, change, member, issue) => {
     const wrong = { ...request, ...change }
     const { status, body } = await score([request, wrong, wrong])
-    const fields = [1, 2].map((place) => ({ name: `requests.${place}.${member}`, issue }))
+    const fields = [1, 2].map((index) => ({ name: `requests.${index}.${member}`, issue }))
     expect([status, body.error.details.fields]).toMatchObject([422, fields])
     expect(JSON.stringify(body)).not.toMatch(/other\.example|eth0/)
   })
@@ -95,12 +95,12 @@ describe('422 names', () => {
   })
 })
 
-test('50 requests of browsers fit into a body', async () => {
+test('50 browser requests fit into a body', async () => {
   const headers = [...byChrome.headers, ['x-long', 'y'.repeat(8000)]]
   expect((await score(Array(50).fill({ ...byChrome, headers }))).body.data).toHaveLength(50)
 })
 
-test('other requests are answered between items that take long', async () => {
+test('yields to the event loop between slow items', async () => {
   let turns = 0
   let isScoring = true
   const countTurns = () => {
@@ -121,7 +121,7 @@ test('other requests are answered between items that take long', async () => {
   expect(new Set(turnsOfItems).size).toBe(10)
 })
 
-test('of a user agent 1,024 characters are read', async () => {
+test('reads the first 1,024 characters of a user agent', async () => {
   const by = (userAgent: string) => ({ ...request, headers: [['User-Agent', userAgent]] })
   const { body } = await score([
     by(`${'x'.repeat(1020)} HeadlessChrome`),
@@ -133,7 +133,7 @@ test('of a user agent 1,024 characters are read', async () => {
   ])
 })
 
-test('hosts of other organizations and of another environment are foreign', async () => {
+test('rejects hosts of other organizations and environments', async () => {
   const { organizationId } = shop
   const other = await api.organization()
   const test = await api.issue({ organizationId, environment: 'test', scopes: ['requests:score'] })
@@ -141,7 +141,7 @@ test('hosts of other organizations and of another environment are foreign', asyn
     expect((await score([request], key)).status).toBe(422)
 })
 
-test('an origin counts within 15 seconds of a new key, and until that is revoked', async () => {
+test('allows the origins of a new key within 15 seconds, until the key is revoked', async () => {
   const { key, path } = await api.organization()
   const isListed = async () => (await score([request], key)).status === 200
   expect(await isListed()).toBe(false)
@@ -154,7 +154,7 @@ test('an origin counts within 15 seconds of a new key, and until that is revoked
   expect(await isListed()).toBe(false)
 })
 
-test('each request costs a unit of a bucket that other calls leave alone', async () => {
+test('each request costs one unit of a separate rate limit', async () => {
   const { organizationId, key, path } = await shopOf()
   expect((await score(fifty, key)).headers).toMatchObject({
     'x-ratelimit-limit': '12000',
@@ -171,14 +171,14 @@ test('each request costs a unit of a bucket that other calls leave alone', async
   })
 })
 
-test('what is refused for its body costs what it has', async () => {
+test('an invalid body costs its number of requests, at most 50', async () => {
   const costs = [[], [1, 2, 3], Array(51).fill(request)].map(
     async (requests) => (await score(requests)).headers['x-ratelimit-cost'],
   )
   expect(await Promise.all(costs)).toEqual(['1', '3', '50'])
 })
 
-test('counts stay, by verdict and agent, and nothing else does', async () => {
+test('counts requests by verdict and agent', async () => {
   const before = await countsOf()
   await score([request, byChrome, byChrome])
   const after = await countsOf()

@@ -16,7 +16,7 @@ import { startedAt } from './taught.ts'
 export const organizationId = 'org_0123456789abcdefghjkmnpqrs'
 export { startedAt }
 
-/** What scoring reads and writes, and what those that follow it read. */
+/** Topics that scoring and its readers use. */
 export const scoringTopics = ['collect', 'sessions', 'visitors', 'policies', 'erasures'].map(
   (name) => ({
     topic: `tidegate.${name}.v1` as const,
@@ -36,12 +36,12 @@ export interface TestSession {
   continuityId: string
   /** Epoch milliseconds. */
   openedAt: number
-  /** Members in which its document differs from others. */
+  /** Members of the document that differ from the default. */
   document: Partial<DocumentOpened>
 }
 
-/** A session of a client; everything else by its name. */
-export function testSession(name: string, some: Partial<TestSession> = {}): TestSession {
+/** Returns a session whose ids derive from its name. */
+export function testSession(name: string, overrides: Partial<TestSession> = {}): TestSession {
   return {
     id: derivedId('sid', name),
     organizationId,
@@ -54,11 +54,11 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
     document: {},
     openedAt: startedAt,
     continuityId: `continuity-${name}`,
-    ...some,
+    ...overrides,
   }
 }
 
-/** Of each document of an app. */
+/** Key of every document of an app. */
 export const clientPublicKey = 'B6N8vBQgk8i3VdwbEOhstCY3StFqqFPtC9_AsrhtHHw'
 
 function identity(session: TestSession) {
@@ -88,7 +88,7 @@ export function opened(session: TestSession): SessionEvent[] {
   ]
 }
 
-/** The opening of a document, alone: of another page of a session. */
+/** Returns the opening of a document, as of a session's next page. */
 export function documentOpened(session: TestSession): SessionEvent {
   const { client, ip, platform, documentHash, openedAt } = session
   return {
@@ -120,9 +120,9 @@ export function documentOpened(session: TestSession): SessionEvent {
 interface BodyOptions {
   seq?: number
   at?: number
-  /** The client's observations. Default: of a batch its snapshot, of a hand-off nothing. */
+  /** Default: the client's snapshot for a batch, nothing for a hand-off. */
   observations?: object
-  /** The body as it was sent. */
+  /** The body as sent. Replaces `observations`. */
   payload?: Buffer
 }
 
@@ -146,7 +146,7 @@ function body(
   }
 }
 
-/** The platform whose SDK would send it. */
+/** Returns the platform of the SDK that sends such a snapshot. */
 export const platformOf = ({ snapshot }: Client): Platform => (snapshot.native ? 'android' : 'web')
 
 export function batch(
@@ -158,7 +158,7 @@ export function batch(
   return { type: 'BatchReceived', data: { ...data, event_id } }
 }
 
-/** The opening of a session and its snapshot. */
+/** Returns the opening of a session and its snapshot. */
 export const visitOf = (session: TestSession): SessionEvent[] => [
   ...opened(session),
   batch(session),

@@ -1,4 +1,4 @@
-/** Input as a person produces it. */
+/** Human input. */
 export const naturalMouse = {
   events: 40,
   moves: 40,

@@ -30,7 +30,7 @@ type ScoringOptions = Parameters<typeof runScoring>[0]
 
 export const codec = createCodec()
 
-/** Scoring that was taught, with keys in memory, no networks, nothing to skip and a read model that is never behind. */
+/** Starts scoring with learned answers, keys in memory, no network data, no skips and a read model that never lags. */
 export function startScoring(
   options: Pick<ScoringOptions, 'log' | 'pool'> & Partial<ScoringOptions>,
 ): Promise<RunningScoring> {
@@ -50,7 +50,7 @@ export function startScoring(
 export const recordsOf = (...events: SessionEvent[]): KeyedRecord[] =>
   events.map((event) => codec.toRecord(event, metaOf(event)))
 
-/** As a batch of records has the events. */
+/** Returns the events as a consumer gets them. */
 export const asRecorded = (...events: SessionEvent[]): RecordedEvent[] =>
   recordsOf(...events).map(({ value, ...record }, offset) =>
     codec.fromRecord({
@@ -62,12 +62,12 @@ export const asRecorded = (...events: SessionEvent[]): RecordedEvent[] =>
     }),
   )
 
-/** Empties what scoring keeps, as where the database was lost. */
+/** Empties scoring's tables, as after the loss of the database. */
 export const loseScoring = (pool: pg.Pool) =>
   pool.query(`truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links, scoring.visitor_keys,
     scoring.attested_devices, scoring.agent_lookups, scoring.used_nonces`)
 
-/** A log in memory, a clock and a database, which each test of the file finds empty. Scoring runs from `start` on. */
+/** Returns an in-memory log, a clock and a database, which are empty at the start of each test. `start` starts scoring. */
 export async function useScoring(from = startedAt) {
   const { pool, drop } = await createTestDatabase()
   const stops: (() => Promise<unknown>)[] = []
@@ -76,21 +76,21 @@ export async function useScoring(from = startedAt) {
     log: createMemoryLog(),
     clock: () => world.now,
     pool,
-    /** The dependencies of commands and look-ups. */
+    /** Dependencies of commands and lookups. */
     get parts() {
       return { log: world.log, pool, clock: world.clock, codec, logger: silent }
     },
-    async start(some: Partial<ScoringOptions> = {}) {
-      const { stop } = await startScoring({ ...world.parts, ...some })
+    async start(overrides: Partial<ScoringOptions> = {}) {
+      const { stop } = await startScoring({ ...world.parts, ...overrides })
       stops.push(stop)
       return stop
     },
-    /** Stops all that runs, newest first. */
+    /** Stops everything, newest first. */
     async stop() {
       for (const stop of stops.splice(0).reverse()) await stop()
     },
     stopLater: (...more: (() => Promise<unknown>)[]) => void stops.push(...more),
-    /** Goes on with these records alone, in an empty database. */
+    /** Restarts with only these records and an empty database. */
     async restartOn(records: LogRecord[]) {
       await world.stop()
       await loseScoring(pool)
@@ -103,9 +103,9 @@ export async function useScoring(from = startedAt) {
       await world.log.append(recordsOf(...events))
       await world.log.settled()
     },
-    /** All decisions, or those about a session, in the order in which they were made. */
+    /** Returns the decisions, or those about the session, in log order. */
     decisions: (session?: TestSession): SessionScored[] => decisionsOn(world.log, session?.id),
-    /** The decisions that the events lead to. */
+    /** Appends the events, and returns the decisions that they trigger. */
     async decisionsOf(...events: SessionEvent[]): Promise<SessionScored[]> {
       const before = world.decisions().length
       await world.append(...events)
@@ -131,7 +131,7 @@ export function decisionsOn({ records }: MemoryLog, sessionId?: string): Session
     .flatMap(({ type, data }) => (type === 'SessionScored' ? [data] : []))
 }
 
-/** A log and a database with these read models, for scoring that `score` starts. All of it ends with the file. */
+/** Returns a log and a database with these read models until the end of the file. `score` starts scoring. */
 export async function openScoringDatabase(...projections: Projection[]) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
@@ -150,12 +150,12 @@ export async function openScoringDatabase(...projections: Projection[]) {
   const append = (...events: SessionEvent[]): Promise<Position[]> =>
     log.append(recordsOf(...events))
 
-  /** The decision, once all read models show it. */
+  /** Resolves to the decision once all read models have it. */
   async function decision(id: string): Promise<SessionScored> {
     const value = await eventually(async () => {
       const text = 'select event from read.decisions where event_id = $1'
       const { rows } = await pool.query<{ event: Buffer }>(text, [id])
-      if (!rows[0]) throw new Error('it is not decided')
+      if (!rows[0]) throw new Error('no decision yet')
       return rows[0].event
     })
     const ends = (await log.endPositions('tidegate.sessions.v1'))
@@ -173,12 +173,12 @@ export async function openScoringDatabase(...projections: Projection[]) {
     applied,
     append,
     decision,
-    async score(some: Partial<ScoringOptions> = {}) {
-      const running = await startScoring({ log, pool, applied, ...some })
+    async score(overrides: Partial<ScoringOptions> = {}) {
+      const running = await startScoring({ log, pool, applied, ...overrides })
       started.push(running)
       return running
     },
-    /** The decision about the hand-off of a new session; a second after its opening. */
+    /** Appends a session with a hand-off after one second, and returns the decision. */
     async decided(session: TestSession, behavior?: object): Promise<SessionScored> {
       const { openedAt } = session
       const request = handOff(session, { observations: { behavior }, at: openedAt + 1000 })

@@ -23,7 +23,7 @@ import { batch, opened, platformOf, startedAt, type TestSession, testSession } f
 import type { Client } from './snapshots.ts'
 import { taught } from './taught.ts'
 
-/** The state after the events; the first must open the session. */
+/** Returns the state after the events. The first must open the session. */
 export function stateAfter(events: SessionEvent[]): SessionState {
   const state = events.reduce<SessionState | undefined>(
     (known, event) => evolve(known, event),
@@ -33,7 +33,7 @@ export function stateAfter(events: SessionEvent[]): SessionState {
   return state
 }
 
-/** The state after a session's opening and its snapshot, with the behavior that came with it, channel by channel. */
+/** Returns the state after a session's opening and its first batch with snapshot and behavior. */
 export function stateOf(session: TestSession, behavior?: object): SessionState {
   const observations = { snapshot: session.client.snapshot, behavior }
   return stateAfter([...opened(session), batch(session, { observations })])
@@ -41,13 +41,13 @@ export function stateOf(session: TestSession, behavior?: object): SessionState {
 
 type Sources = Partial<Parameters<typeof evaluate>[0]>
 
-/** Evaluates a state on a server that was taught and knows no networks. */
+/** Evaluates a state with learned answers and no network data. */
 export function evaluateState(state: SessionState, sources: Sources = {}): Evaluation {
   const network = noNetwork.lookup(state.ip_address, startedAt)
   return evaluate({ network, learned: taught, ...sources, state })
 }
 
-/** Evaluates a client's snapshot and the behavior that came with it, as after another body. */
+/** Evaluates a client's snapshot and behavior after a second, empty body. */
 export function evaluateClient(
   client: Client,
   { behavior, ...sources }: Sources & { behavior?: object } = {},
@@ -61,14 +61,14 @@ export function evaluateClient(
   return evaluateState(state, sources)
 }
 
-/** The decisions that events lead to, each a batch of records of its own. */
+/** Returns the decisions that the events trigger. Each event is a batch of its own. */
 export function decisionsAfter(
   events: SessionEvent[],
   sources: Partial<Parameters<typeof createDecider>[1]> = {},
-): { changed: Map<string, SessionState>; decisions: Decision[] } {
+): { newStates: Map<string, SessionState>; decisions: Decision[] } {
   const context = { learned: taught, network: noNetwork, now: startedAt, ...sources }
-  const { apply, changed } = createDecider(new Map(), context)
-  return { decisions: events.flatMap((event) => apply(event) ?? []), changed }
+  const { apply, newStates } = createDecider(new Map(), context)
+  return { decisions: events.flatMap((event) => apply(event) ?? []), newStates }
 }
 
 const trigger = {
@@ -79,29 +79,29 @@ const trigger = {
   at: startedAt,
 }
 
-/** The final decision about a state, as scoring appends it. */
+/** Returns the final decision about a state, as scoring appends it. */
 export function scored(
   state: SessionState,
   evaluation: Evaluation,
-  some: Partial<Parameters<typeof scoredEvent>[0]> = {},
+  overrides: Partial<Parameters<typeof scoredEvent>[0]> = {},
 ): { data: SessionScored } & ReturnType<typeof scoredEvent> {
   const hashes = hashesOf(evaluation.facts)
   const about = { state, evaluation, trigger, hashes, visitor: null }
-  const made = scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1, ...some })
+  const made = scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1, ...overrides })
   if (made.event.type !== 'SessionScored') throw new Error(made.event.type)
   return { ...made, data: made.event.data }
 }
 
 const codec = createCodec()
 
-/** A decision as readers get it. */
+/** Encodes and decodes the decision. */
 export function asRead({ event }: Pick<ReturnType<typeof scored>, 'event'>): SessionScored {
   const decoded = codec.decode(codec.encode(event))
   if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
   return decoded.data
 }
 
-/** The decision about a session or its state, as readers get it. */
+/** Returns the decision about a session or its state, as readers get it. */
 export function decisionAbout(of: TestSession | SessionState, sources?: Sources): SessionScored {
   const state = 'session_id' in of ? of : stateOf(of)
   return asRead(scored(state, evaluateState(state, sources)))
@@ -114,10 +114,10 @@ export const slugs = ({ fired }: Pick<Evaluation, 'fired'>): string[] =>
 export const signalsOf = (decision: Pick<SessionScored, 'signals_fired'> | undefined) =>
   (decision?.signals_fired ?? []).map(({ signal }) => signal)
 
-/** Every signal as the standard model judges it. */
+/** All signals with their weights in the standard model. */
 export const judgedSignals: FiredSignal[] = applyModel(standardModel, signalCatalogue)
 
-/** As if these signals had fired, whatever the facts are. */
+/** Returns an evaluation in which these signals fired, regardless of the facts. */
 export function evaluationOf(fired: FiredSignal[], facts: Facts): Evaluation {
   const signals = slugs({ fired })
   const score = scoreOf(standardModel, { signals, hasSnapshot: facts.snapshot !== null })

@@ -16,8 +16,8 @@ export const mac = profileFor(desktopChrome)
 export const elsewhere = { ...mac, network: '198.51.100' }
 export const changedMac = (parts: Client['snapshot']) => profileFor(withParts(desktopChrome, parts))
 
-/** A visitor with the Mac, gone for three days, but for what is named. */
-export const knownVisitor = (id: string, some: Partial<KnownVisitor> = {}): KnownVisitor => ({
+/** Returns a visitor with the Mac that was last seen three days ago, with changes. */
+export const knownVisitor = (id: string, overrides: Partial<KnownVisitor> = {}): KnownVisitor => ({
   id,
   first_seen_at: now - 90 * hour,
   last_seen_at: now - 80 * hour,
@@ -25,5 +25,5 @@ export const knownVisitor = (id: string, some: Partial<KnownVisitor> = {}): Know
   profile: mac,
   storage_key: null,
   apart_from: null,
-  ...some,
+  ...overrides,
 })

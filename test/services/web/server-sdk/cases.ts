@@ -9,7 +9,7 @@ import {
 import vector1 from '../../../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
 import vector2 from '../../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 
-/** Arguments of both server SDKs, and their result. Times are epoch milliseconds. */
+/** Arguments for both server SDKs, and the expected result. Times are epoch milliseconds. */
 export interface TokenCase {
   name: string
   token: unknown
@@ -18,7 +18,7 @@ export interface TokenCase {
   /** null: a binding that the caller lost. */
   binding?: string | null
   now: number
-  /** The reason of a refusal, or the id of the decision. */
+  /** The reason of a failure, or the id of the decision. */
   expected: string
 }
 
@@ -46,8 +46,8 @@ function sealed({
   })
 }
 
-// Version 1 has one recipient, and no length that could betray what it inflates to.
-function bomb(): string {
+// Uses version 1, which has no length field.
+function decompressionBomb(): string {
   const key = createHash('sha256')
     .update(`${sha256(secretKey)}\0sealed-results`)
     .digest()
@@ -73,7 +73,7 @@ export function tokenCases(): TokenCase[] {
     copy[at] = (copy[at] ?? 0) ^ 1
     return copy.toString('base64')
   }
-  // The second recipient, 92 bytes at the end, is not read with the first key; its id is authenticated.
+  // The last 92 bytes are the second recipient. The first key authenticates its id, and ignores the other 60 bytes.
   const tampered = Array.from({ length: bytes.length - 60 }, (_, at) => ({
     ...base,
     name: `byte ${at} changed`,
@@ -81,15 +81,15 @@ export function tokenCases(): TokenCase[] {
     expected: 'unreadable',
   }))
   const unreadable: [string, unknown][] = [
-    ['cut', bytes.subarray(0, -1).toString('base64')],
+    ['truncated', bytes.subarray(0, -1).toString('base64')],
     ['longer', Buffer.concat([bytes, Buffer.alloc(3)]).toString('base64')],
     ['without recipients', bytes.subarray(0, -184).toString('base64')],
     ['one byte', 'Ag=='],
     ['not base64', 'no token!'],
     ['not a string', { token: good }],
     ['without a decision', sealed({ decision: null })],
-    ['of no time', sealed({ decision: { event_id: 'evt_1', evaluated_at: 'soon' } })],
-    ['a bomb', bomb()],
+    ['with an invalid time', sealed({ decision: { event_id: 'evt_1', evaluated_at: 'soon' } })],
+    ['a decompression bomb', decompressionBomb()],
   ]
   const vectorAt = Date.parse(vector2.payload.decision.evaluated_at)
   const vectorId = vector2.payload.decision.event_id
@@ -97,14 +97,14 @@ export function tokenCases(): TokenCase[] {
     { ...base, name: 'a fresh token', token: good, expected: 'evt_1' },
     {
       ...base,
-      name: 'for another of its keys',
+      name: 'sealed to several keys, opened with the second',
       token: good,
       secretKey: 'sk_live_two',
       expected: 'evt_1',
     },
     {
       ...base,
-      name: 'for a key that it was not sealed to',
+      name: 'not sealed to the key',
       token: good,
       secretKey: 'sk_live_three',
       expected: 'unreadable',
@@ -160,36 +160,42 @@ export function tokenCases(): TokenCase[] {
     },
     {
       ...base,
-      name: 'of this form',
+      name: 'with the expected binding',
       token: sealed({ binding: sha256('form 1') }),
       binding: 'form 1',
       expected: 'evt_1',
     },
     {
       ...base,
-      name: 'of another form',
+      name: 'with another binding',
       token: sealed({ binding: sha256('form 2') }),
       binding: 'form 1',
       expected: 'wrong_binding',
     },
-    { ...base, name: 'of no form', token: good, binding: 'form 1', expected: 'wrong_binding' },
     {
       ...base,
-      name: 'for a caller who lost its binding',
+      name: 'without a binding',
+      token: good,
+      binding: 'form 1',
+      expected: 'wrong_binding',
+    },
+    {
+      ...base,
+      name: 'for a caller that has lost its binding',
       token: sealed({ binding: sha256('form 2') }),
       binding: null,
       expected: 'wrong_binding',
     },
     {
       ...base,
-      name: 'of an empty text, for a caller whose binding is empty',
+      name: 'with the binding of an empty text, for a caller with an empty binding',
       token: sealed({ binding: sha256('') }),
       binding: '',
       expected: 'wrong_binding',
     },
     {
       ...base,
-      name: 'of a form that nobody asks for',
+      name: 'with a binding, for a caller that does not check it',
       token: sealed({ binding: sha256('form 2') }),
       expected: 'evt_1',
     },
@@ -205,7 +211,7 @@ export interface WebhookCase {
   isGenuine: boolean
 }
 
-/** The first one is genuine. */
+/** Returns webhook deliveries. The first one is genuine. */
 export function webhookCases(): [WebhookCase, ...WebhookCase[]] {
   const [secret, older, foreign] = [1, 2, 3].map(() => generateSigningSecret(randomBytes))
   if (!secret || !older || !foreign) throw new Error('no secrets')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
-import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
+import type { PostOptions, RequestOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   generateSigningSecret,
   sealSigningSecret,
@@ -15,10 +15,10 @@ import {
 } from '../../../../services/webhooks/deliveries/attempt.ts'
 import {
   attemptedEvent,
-  cutText,
   type FinishedAttempt,
+  truncateUtf8,
 } from '../../../../services/webhooks/deliveries/decide.ts'
-import { endpointId, endpoint as shop } from '../endpoints/given.ts'
+import { endpointId, endpoint as shop } from '../endpoints/fixtures.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -42,7 +42,7 @@ const event: WebhookEventRow = {
 
 const endpointWith = (...secrets: EndpointRow['secrets']): EndpointRow => ({ ...shop, secrets })
 
-const answered = (body: Uint8Array | string = 'ok', status = 200): PostOutcome => ({
+const answered = (body: Uint8Array | string = 'ok', status = 200): RequestOutcome => ({
   kind: 'response',
   status,
   retryAfter: undefined,
@@ -50,7 +50,7 @@ const answered = (body: Uint8Array | string = 'ok', status = 200): PostOutcome =
   durationMs: 12.6,
 })
 
-/** The request to the endpoint, and whether it verifies with a secret. */
+/** Returns the request to the endpoint, and a function that verifies it with a secret. */
 async function sent(endpoint: EndpointRow) {
   const posts: PostOptions[] = []
   const post = async (options: PostOptions) => {
@@ -75,7 +75,7 @@ async function sent(endpoint: EndpointRow) {
   }
 }
 
-test('the request carries the event as it is stored, its id, and both signatures', async () => {
+test('the request has the event as it is stored, its id, and both signatures', async () => {
   const { url, headers, body, verifies } = await sent(endpointWith(sealed('new')))
   expect(url).toBe(shop.url)
   expect(headers).toMatchObject({
@@ -93,8 +93,12 @@ test('the request carries the event as it is stored, its id, and both signatures
 })
 
 test.each([
-  ['both secrets verify while both are live, the new one in both headers', 1, true],
-  ['the old secret verifies nothing once it has ended', 0, false],
+  [
+    'verifies with both secrets while both are active, and with the new one in both headers',
+    1,
+    true,
+  ],
+  ['does not verify with the old secret once it has expired', 0, false],
 ])('the request %s', async (_, oldEndsIn, verifiesOld) => {
   const { verifies } = await sent(endpointWith(sealed('new'), sealed('old', now + oldEndsIn)))
   expect([verifies(secret.new, /^webhook/), verifies(secret.new, /^x-foil/)]).toEqual([true, true])
@@ -104,8 +108,8 @@ test.each([
   ])
 })
 
-describe('the record', () => {
-  const about = (outcome: PostOutcome, some: Partial<FinishedAttempt> = {}) =>
+describe('the recorded attempt', () => {
+  const about = (outcome: RequestOutcome, some: Partial<FinishedAttempt> = {}) =>
     attemptedEvent({
       event,
       endpoint: shop,
@@ -118,7 +122,7 @@ describe('the record', () => {
       ...some,
     })
 
-  test('of an answer says its status and body', () => {
+  test('has status and body of the response', () => {
     expect(about(answered('no', 503)).event.data).toMatchObject({
       delivery_id: 'wdlv_0',
       attempt: 3,
@@ -127,12 +131,12 @@ describe('the record', () => {
       outcome: 'retrying',
       response_status: 503,
       response_body: 'no',
-      error: 'The receiver answered 503.',
+      error: 'The receiver responded with 503.',
       next_attempt_at: now + 5000,
     })
   })
 
-  test('of none says why there was none, of a success that nothing is to come', () => {
+  test('has the error if there was no response, and no next attempt after a success', () => {
     const failure = { kind: 'failure', reason: 'dns', message: 'No host.', durationMs: 1 } as const
     const nothing = { response_status: null, response_body: null, error: 'No host.' }
     expect(about(failure).event.data).toMatchObject(nothing)
@@ -140,7 +144,7 @@ describe('the record', () => {
     expect(success.event.data).toMatchObject({ error: null, next_attempt_at: null })
   })
 
-  test('keeps 4,096 bytes of the body, and of the answer to an approval none', () => {
+  test('has at most 4,096 bytes of the body, and none of the response to an approval', () => {
     const response_body = 'x'.repeat(4095)
     const long = answered(`${response_body}€ and so on`)
     expect(about(long).event.data).toMatchObject({ response_body })
@@ -148,7 +152,7 @@ describe('the record', () => {
     expect(about(long, { event: approval }).event.data).toMatchObject({ response_body: null })
   })
 
-  test('made twice is the same event; of another attempt it is another', () => {
+  test('has an event id that is the same for a repeat and differs for another attempt', () => {
     const id = (some?: Partial<FinishedAttempt>) => about(answered(), some).meta.eventId
     expect(id()).toBe(id())
     expect(new Set([id(), id({ number: 4 }), id({ attemptedAt: now + 1 })]).size).toBe(3)
@@ -159,25 +163,25 @@ test.each<[string, Uint8Array, number, string]>([
   ['a whole character', Buffer.from('a€b'), 4, 'a€'],
   ['half a character of three bytes', Buffer.from('a€b'), 3, 'a'],
   ['half a character of four bytes', Buffer.from('a😀'), 4, 'a'],
-  ['all that fits', Buffer.from('abc'), 3, 'abc'],
+  ['text within the limit', Buffer.from('abc'), 3, 'abc'],
   ['a byte order mark', Buffer.from('\uFEFFa'), 9, '\uFEFFa'],
   ['U+0000', Buffer.from([0x61, 0, 0x62]), 10, 'a\uFFFDb'],
   ['a byte that is not UTF-8', Buffer.from([0xff, 0x61]), 10, '\uFFFDa'],
-  ['many that are not', Buffer.alloc(9, 0xff), 8, '\uFFFD\uFFFD'],
+  ['many bytes that are not UTF-8', Buffer.alloc(9, 0xff), 8, '\uFFFD\uFFFD'],
 ])('stored text of %s', (_, bytes, max, text) => {
-  expect(cutText(bytes, max)).toBe(text)
+  expect(truncateUtf8(bytes, max)).toBe(text)
 })
 
-test('stored text of any bytes fits, can be stored, and begins like them', () => {
+test('stored text is valid, within the limit, and starts like the bytes', () => {
   const max = fc.integer({ min: 4, max: 50 })
   const anyBytes = fc.property(fc.uint8Array({ maxLength: 60 }), max, (bytes, most) => {
-    const text = cutText(bytes, most)
+    const text = truncateUtf8(bytes, most)
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most)
     expect(text).not.toContain('\0')
     expect(text.isWellFormed()).toBe(true)
   })
   const anyText = fc.property(fc.string({ unit: 'binary', maxLength: 40 }), max, (whole, most) => {
-    const text = cutText(Buffer.from(whole), most)
+    const text = truncateUtf8(Buffer.from(whole), most)
     expect(whole.replaceAll('\0', '\uFFFD').startsWith(text)).toBe(true)
   })
   fc.assert(anyBytes)

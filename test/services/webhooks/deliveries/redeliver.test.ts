@@ -8,8 +8,8 @@ import {
   decideRedelivery,
   type RedeliveryState,
 } from '../../../../services/webhooks/deliveries/redeliver.ts'
-import { refusal } from '../../organizations/given.ts'
-import { endpoint, organization, suspended } from '../endpoints/given.ts'
+import { refusal } from '../../organizations/fixtures.ts'
+import { endpoint, organization, suspended } from '../endpoints/fixtures.ts'
 
 const about = { organization_id: organization.id, environment: 'test' } as const
 const eventId = `evt_${'2'.repeat(26)}`
@@ -53,7 +53,7 @@ const state: RedeliveryState = {
 }
 
 interface Asked extends Partial<RedeliveryState> {
-  /** The endpoint that is named. */
+  /** Endpoint that the command names. */
   to?: string
   requestId?: string
 }
@@ -62,12 +62,12 @@ function redeliver({ to, requestId = `evt_${'9'.repeat(26)}`, ...given }: Asked 
   const endpointId = to && idOf(to)
   return decideRedelivery({ ...state, ...given }, { endpointId, requestId, now: 5000 })
 }
-const endpointDecision = (asked: Asked = {}) =>
+const redeliveredEndpoints = (asked: Asked = {}) =>
   redeliver(asked).map(
     (decided) => 'endpoint_id' in decided.event.data && decided.event.data.endpoint_id,
   )
 
-test('redelivery makes what failed and was skipped due again', () => {
+test('redelivery makes failed and skipped deliveries due again', () => {
   const decisions = redeliver()
   const ids = { ...about, event_id: eventId, requested_at: 5000 }
   expect(decisions.map((decided) => decided.event)).toEqual(
@@ -81,34 +81,39 @@ test('redelivery makes what failed and was skipped due again', () => {
     expect(meta).toMatchObject({ time: 5000, organizationId, environment })
 })
 
-test('redelivery has another id each time it is asked for, and the same when one request is repeated', () => {
+test('each redelivery request has another event id, and a repeated one the same', () => {
   const ids = (requestId: string) => redeliver({ requestId }).map(({ meta }) => meta.eventId)
   expect(ids('evt_1')).toEqual(ids('evt_1'))
   expect(new Set([...ids('evt_1'), ...ids('evt_2')]).size).toBe(4)
 })
 
-test('redelivery to a named endpoint is made even though it had succeeded', () => {
-  expect(endpointDecision({ to: 'a' })).toEqual([idOf('a')])
+test('redelivery to a named endpoint also restarts a successful delivery', () => {
+  expect(redeliveredEndpoints({ to: 'a' })).toEqual([idOf('a')])
 })
 
-test('redelivery leaves what is pending alone where another endpoint failed', () => {
+test('redelivery leaves pending deliveries alone if another endpoint failed', () => {
   const deliveries = [delivery('a', 'pending'), delivery('b', 'failed')]
-  expect(endpointDecision({ deliveries })).toEqual([idOf('b')])
+  expect(redeliveredEndpoints({ deliveries })).toEqual([idOf('b')])
 })
 
 const pending = [delivery('a', 'pending')]
 test.each<[string, Asked, string, string]>([
-  ['an event that there is not', { event: undefined }, 'not_found', 'no such event'],
-  ['an endpoint that it was not for', { to: 'd' }, 'not_found', 'not for this endpoint'],
-  ['what is being delivered', { deliveries: pending }, 'conflict', 'still being delivered'],
+  ['an unknown event', { event: undefined }, 'not_found', 'no such event'],
+  ['an endpoint that the event was not for', { to: 'd' }, 'not_found', 'not for this endpoint'],
+  ['a pending delivery', { deliveries: pending }, 'conflict', 'still being delivered'],
   [
-    'what is being delivered to the endpoint',
+    'a pending delivery to the endpoint',
     { deliveries: pending, to: 'a' },
     'conflict',
     'still being delivered',
   ],
-  ['what has no deliveries', { deliveries: [] }, 'conflict', 'has it'],
-  ['what every endpoint has', { deliveries: [delivery('a', 'succeeded')] }, 'conflict', 'has it'],
+  ['an event without deliveries', { deliveries: [] }, 'conflict', 'have received'],
+  [
+    'an event that was delivered to every endpoint',
+    { deliveries: [delivery('a', 'succeeded')] },
+    'conflict',
+    'have received',
+  ],
   [
     'a disabled endpoint',
     { endpoints: endpoints({ b: 'active', c: 'disabled' }) },
@@ -118,12 +123,12 @@ test.each<[string, Asked, string, string]>([
   ['an unknown endpoint', { endpoints: endpoints({ b: 'active' }) }, 'conflict', idOf('c')],
   ['a suspended organization', { organization: suspended }, 'conflict', 'not active'],
   [
-    'an approval, whose answer nobody waits for any more',
+    'an approval',
     { event: { ...event, type: 'gate.session.approved' } },
     'conflict',
-    'cannot be repeated',
+    'cannot be redelivered',
   ],
-])('redelivery is refused for %s', (_, asked, code, message) => {
+])('redelivery is rejected for %s', (_, asked, code, message) => {
   expect(refusal(() => redeliver(asked))).toMatchObject({
     code: `request.${code}`,
     message: expect.stringContaining(message),

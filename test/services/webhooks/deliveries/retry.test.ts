@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../../infra/config.ts'
-import type { PostOutcome } from '../../../../infra/safe-http/client.ts'
+import type { RequestOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   attemptResult,
   type RetryInput,
@@ -11,22 +11,22 @@ import {
 const now = Date.UTC(2026, 10, 21, 12)
 const hour = 3600
 
-const answer = (status: number, retryAfter?: string): PostOutcome => ({
+const answer = (status: number, retryAfter?: string): RequestOutcome => ({
   kind: 'response',
   status,
   retryAfter,
   body: Buffer.alloc(0),
   durationMs: 1,
 })
-const failure = (reason: 'timeout' | 'connect' | 'reset'): PostOutcome => ({
+const failure = (reason: 'timeout' | 'connect' | 'reset'): RequestOutcome => ({
   kind: 'failure',
   reason,
   message: 'No.',
   durationMs: 1,
 })
 
-/** The first attempt, by default settings; with a random number in the middle nothing is added or taken. */
-const ended = (outcome: PostOutcome, some: Partial<RetryInput> = {}): RetryInput => ({
+/** First attempt by default settings. With the random number 0.5, the jitter is 0. */
+const ended = (outcome: RequestOutcome, some: Partial<RetryInput> = {}): RetryInput => ({
   outcome,
   attemptsInRound: 1,
   now,
@@ -35,14 +35,14 @@ const ended = (outcome: PostOutcome, some: Partial<RetryInput> = {}): RetryInput
   ...some,
 })
 
-/** Seconds until the next attempt. */
-function wait(outcome: PostOutcome, some?: Partial<RetryInput>): number | null {
+/** Returns the seconds until the next attempt. */
+function wait(outcome: RequestOutcome, some?: Partial<RetryInput>): number | null {
   const { nextAttemptAt } = attemptResult(ended(outcome, some))
   return nextAttemptAt === null ? null : (nextAttemptAt - now) / 1000
 }
 
 describe('the schedule', () => {
-  test('is nine waits after ten attempts, then the delivery has failed', () => {
+  test('makes ten attempts with nine waits, then the delivery fails', () => {
     const waits = Array.from({ length: 10 }, (_, i) =>
       wait(answer(500), { attemptsInRound: i + 1 }),
     )
@@ -65,22 +65,22 @@ describe('the schedule', () => {
     expect(attemptResult(ended(answer(status))).result).toBe(result)
   })
 
-  test.each(['timeout', 'connect', 'reset'] as const)('no answer (%s) is retried', (reason) => {
+  test.each(['timeout', 'connect', 'reset'] as const)('no response (%s) is retried', (reason) => {
     expect(attemptResult(ended(failure(reason))).result).toBe('retrying')
   })
 })
 
-test.each<[string, number, PostOutcome, Partial<RetryInput>]>([
+test.each<[string, number, RequestOutcome, Partial<RetryInput>]>([
   ['follows a 429', 60, answer(429), {}],
-  ['follows a time-out', 60, failure('timeout'), {}],
-  ['is not shortened at random', 60, failure('timeout'), { random: 0 }],
-  ['follows no other failure', 5, failure('connect'), {}],
-  ['is no more than a longer wait', 300, answer(429), { attemptsInRound: 2 }],
-  ['is no longer than the longest wait', 2, answer(429), { waitsSeconds: [0, 1, 2] }],
-  ['is none where nothing waits', 0, failure('timeout'), { waitsSeconds: [0, 0] }],
-  ['may be lengthened by Retry-After', 90, answer(429, '90'), {}],
-  ['is doubled at most', 120, answer(429, '9000'), {}],
-])('a rest of a minute %s: %d s', (_, seconds, outcome, some) => {
+  ['follows a timeout', 60, failure('timeout'), {}],
+  ['is not shortened by the jitter', 60, failure('timeout'), { random: 0 }],
+  ['does not follow other failures', 5, failure('connect'), {}],
+  ['does not change a longer scheduled wait', 300, answer(429), { attemptsInRound: 2 }],
+  ['never exceeds the longest scheduled wait', 2, answer(429), { waitsSeconds: [0, 1, 2] }],
+  ['is 0 if the schedule has no waits', 0, failure('timeout'), { waitsSeconds: [0, 0] }],
+  ['is extended by Retry-After', 90, answer(429, '90'), {}],
+  ['is at most doubled', 120, answer(429, '9000'), {}],
+])('a minimum wait of a minute %s: %d s', (_, seconds, outcome, some) => {
   expect(wait(outcome, some)).toBe(seconds)
 })
 
@@ -93,7 +93,7 @@ test.each([
   ['Sat, 21 Nov 2026 11:00:00 GMT', 5],
   ['Sat, 21 Nov 2099 12:00:00 GMT', 10],
   ['soon', 5],
-])('Retry-After %j makes a wait of 5 seconds %i', (header, seconds) => {
+])('Retry-After %j turns a wait of 5 seconds into %i', (header, seconds) => {
   expect(wait(answer(503, header))).toBe(seconds)
 })
 
@@ -116,11 +116,11 @@ test.each([
   ['Sat Nov 21 12:02:00 2026 CET', undefined],
   ['Sat Nov 1 12:02:00 2026', undefined],
   [undefined, undefined],
-])('Retry-After of %j is, as seconds or an HTTP date, %s', (header, seconds) => {
+])('Retry-After of %j, as seconds or an HTTP date, is %s', (header, seconds) => {
   expect(retryAfterSeconds(header, now)).toBe(seconds)
 })
 
-test('whatever an attempt met, the next is within 0.8 and 2 times its wait or the rest, or there is none', () => {
+test('the next attempt is always 0.8 to 2 times the wait or the overload minimum away, or there is none', () => {
   const header = fc.option(fc.oneof(fc.string(), fc.nat(1e9).map(String)), { nil: undefined })
   const outcome = fc.oneof(
     fc.tuple(fc.integer({ min: 100, max: 599 }), header).map((some) => answer(...some)),

@@ -6,8 +6,8 @@ import {
 } from '../../../../services/webhooks/dispatch/concurrency.ts'
 import type { DueEndpoint } from '../../../../services/webhooks/leases.ts'
 
-const answered = { answered: true, durationMs: 20 }
-const silence = { answered: false, durationMs: 15_000 }
+const answered = { gotResponse: true, durationMs: 20 }
+const silence = { gotResponse: false, durationMs: 15_000 }
 const backlog = (endpointId: string, organizationId = endpointId): DueEndpoint => ({
   endpointId,
   organizationId,
@@ -16,7 +16,7 @@ const backlog = (endpointId: string, organizationId = endpointId): DueEndpoint =
 const ids = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${prefix}${i}`)
 
-test('an answer admits one more request at once, up to ten; no answer halves them, down to one', () => {
+test('a response raises the limit by one, up to ten; no response halves it, down to one', () => {
   const limits = [2]
   for (const end of [...Array(10).fill(answered), silence, silence, silence, silence, answered])
     limits.push(nextLimit({ limit: limits.at(-1) ?? 0, pauseMs: 0 }, end).limit)
@@ -26,12 +26,12 @@ test('an answer admits one more request at once, up to ten; no answer halves the
 test.each([
   [1001, true],
   [1000, false],
-])('an endpoint that answers after %i ms is slow: %s', (durationMs, isSlow) => {
-  const next = nextLimit({ limit: 3, pauseMs: 0 }, { answered: true, durationMs })
+])('an endpoint that responds after %i ms is slow: %s', (durationMs, isSlow) => {
+  const next = nextLimit({ limit: 3, pauseMs: 0 }, { gotResponse: true, durationMs })
   expect(next).toMatchObject({ isSlow })
 })
 
-test('a quota is what is not running, and comes back when a request has ended or was none', () => {
+test('a quota excludes running requests, and is available again when they end', () => {
   const limits = createConcurrencyLimits()
   const quotas = () => limits.allocate([backlog('a')], 200).quotas
   expect(quotas()).toEqual([{ endpointId: 'a', max: 2 }])
@@ -44,7 +44,7 @@ test('a quota is what is not running, and comes back when a request has ended or
   expect(quotas()).toEqual([{ endpointId: 'a', max: 3 }])
 })
 
-test('nobody gets a larger quota than it has due', () => {
+test('a quota never exceeds the number of due deliveries', () => {
   const limits = createConcurrencyLimits()
   const allocate = (due: number) => limits.allocate([{ ...backlog('a'), due }], 200)
   const quotas = [{ endpointId: 'a', max: 1 }]
@@ -53,7 +53,7 @@ test('nobody gets a larger quota than it has due', () => {
   expect(allocate(3)).toEqual({ quotas, hasMore: true })
 })
 
-test('endpoints that do not answer never hold more than half of the capacity, however many they are', () => {
+test('endpoints that do not respond never use more than half of the capacity, however many they are', () => {
   const capacity = 16
   let now = 0
   const limits = createConcurrencyLimits({ capacity, now: () => now })
@@ -72,7 +72,7 @@ test('endpoints that do not answer never hold more than half of the capacity, ho
   ])
 })
 
-test('an endpoint that nobody answers at is left alone ever longer, up to a second, until it answers', () => {
+test('an endpoint that does not respond is paused, up to a second, until it responds', () => {
   let now = 0
   const limits = createConcurrencyLimits({ now: () => now })
   const isPausing = () => {
@@ -93,24 +93,24 @@ test('an endpoint that nobody answers at is left alone ever longer, up to a seco
 
 interface Kind {
   takesMs: number
-  answered: boolean
+  gotResponse: boolean
 }
 
-const fast: Kind = { takesMs: 20, answered: true }
-const slow: Kind = { takesMs: 1100, answered: true }
-const dead: Kind = { takesMs: 15_000, answered: false }
+const fast: Kind = { takesMs: 20, gotResponse: true }
+const slow: Kind = { takesMs: 1100, gotResponse: true }
+const dead: Kind = { takesMs: 15_000, gotResponse: false }
 
 interface Simulated extends Kind {
   endpointId: string
   organizationId: string
-  /** From when on its requests stall until they time out (milliseconds); Infinity for never. */
+  /** Time from which its requests stall until they time out (milliseconds); Infinity for never. */
   stallsAt: number
 }
 
 const stepMs = 20
 const pauseMs = 1000
 
-/** A process whose endpoints all have endless backlogs, on a clock of its own. */
+/** Simulates a process whose endpoints all have endless backlogs. */
 function simulate(endpoints: Simulated[], capacity = 256) {
   let now = 0
   let running: (Simulated & { endsAt: number })[] = []
@@ -122,8 +122,8 @@ function simulate(endpoints: Simulated[], capacity = 256) {
   function end(): void {
     const ended = running.filter(({ endsAt }) => endsAt <= now)
     running = running.filter(({ endsAt }) => endsAt > now)
-    for (const { endpointId, answered, takesMs } of ended)
-      limits.onEnd(endpointId, { answered, durationMs: takesMs })
+    for (const { endpointId, gotResponse, takesMs } of ended)
+      limits.onEnd(endpointId, { gotResponse, durationMs: takesMs })
   }
 
   function begin(endpointId: string): void {
@@ -165,7 +165,7 @@ const countsOf = (begun: Map<string, number>, name: string) =>
   [...begun].flatMap(([id, count]) => (id.startsWith(name) ? [count] : []))
 
 describe('with endless backlogs', () => {
-  test('slow ones among dead ones get their share, and fast ones theirs', () => {
+  test('slow endpoints get their share beside dead ones, and fast ones theirs', () => {
     const world = simulate([
       ...group('dead', 60, dead),
       ...group('slow', 30, slow),
@@ -179,7 +179,7 @@ describe('with endless backlogs', () => {
     expect(Math.min(...countsOf(world.begun, 'dead'))).toBeGreaterThan(1)
   })
 
-  test('endpoints that answered and then all stall leave capacity to the others at once', () => {
+  test('endpoints that responded and then all stall leave capacity to the others at once', () => {
     const world = simulate([
       ...group('stall', 40, fast, { stallsAt: 1000 }),
       ...group('fast', 20, fast),
@@ -191,7 +191,7 @@ describe('with endless backlogs', () => {
     expect(Math.min(...during)).toBeGreaterThan(0.9 * (3000 / stepMs))
   })
 
-  test('one organization holds a quarter of the capacity at most', () => {
+  test('one organization uses at most a quarter of the capacity', () => {
     const world = simulate([
       ...group('many', 20, fast, { organizationId: 'org', stallsAt: 1000 }),
       ...group('fast', 5, fast),
@@ -204,8 +204,8 @@ describe('with endless backlogs', () => {
   })
 })
 
-/** Whatever is due, each endpoint is chosen again after so many times as all that stand before it can take. */
-test('every due endpoint gets its turn in bounded time, whatever mix of fast, slow and dead ones there is', () => {
+/** Checks that each endpoint gets a turn after at most the turns that those before it can take. */
+test('every due endpoint gets a turn in bounded time, whatever the mix of fast, slow and dead ones', () => {
   const kinds = fc.constantFrom(fast, slow, dead)
   const mix = fc.array(fc.record({ kind: kinds, organization: fc.integer({ min: 0, max: 30 }) }), {
     minLength: 1,
@@ -218,7 +218,7 @@ test('every due endpoint gets its turn in bounded time, whatever mix of fast, sl
         return { ...kind, ...ids, stallsAt: Infinity }
       })
       const world = simulate(endpoints, capacity)
-      // Where all that compete are dead and of one organization, they take turns at a quarter of the capacity.
+      // If all competitors are dead and belong to one organization, they share a quarter of the capacity.
       const turns = Math.ceil(all.length / Math.floor(capacity / 4)) + 1
       for (let i = 0; i < 2; i++) {
         const before = [...world.begun.values()]

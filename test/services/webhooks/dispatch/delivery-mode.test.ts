@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
-import { stepOf, type TakenStep } from '../../../../services/webhooks/dispatch/delivery-mode.ts'
+import {
+  nextStepFor,
+  type TakenStep,
+} from '../../../../services/webhooks/dispatch/delivery-mode.ts'
 
-type TakenState = Parameters<typeof stepOf>[0]
+type TakenState = Parameters<typeof nextStepFor>[0]
 const ready: TakenState = { mode: undefined, isTooLate: false, isReadable: true }
 
 test.each<[string, { given: Partial<TakenState>; step: TakenStep }]>([
   ['can be sent', { given: {}, step: 'send' }],
-  ['the read models lack', { given: { isReadable: false }, step: 'hide' }],
+  ['the read models lack', { given: { isReadable: false }, step: 'defer' }],
   ['was taken too late', { given: { isTooLate: true }, step: 'requeue' }],
   [
     'was taken too late and the read models lack',
@@ -18,5 +21,5 @@ test.each<[string, { given: Partial<TakenState>; step: TakenStep }]>([
     { given: { mode: 'recording', isTooLate: true }, step: 'ignore' },
   ],
 ])('given a taken delivery that %s', (_, { given, step }) => {
-  expect(stepOf({ ...ready, ...given })).toBe(step)
+  expect(nextStepFor({ ...ready, ...given })).toBe(step)
 })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { unavailable } from '../../../../infra/errors/errors.ts'
-import { reapExpiredLeases } from '../../../../services/webhooks/dispatch/keep-leases.ts'
+import { reapExpiredLeases } from '../../../../services/webhooks/dispatch/lease-upkeep.ts'
 import { markRecorded, renewLeases, takeDeliveries } from '../../../../services/webhooks/leases.ts'
 import { type LeaseWorld, openLeaseWorld } from '../lease-world.ts'
 
@@ -18,11 +18,11 @@ const takeAs = (owner: string, leaseMs: number) =>
     owner,
     leaseMs,
     quotas: [{ endpointId: 'we', max: 10 }],
-    free: 10,
+    max: 10,
     now,
   })
 
-/** Releases as on a log of which the read model lacks the records of these partitions. */
+/** Releases leases while the read model lacks records of these partitions. */
 function releaseBehind(
   partitions: readonly number[] = [],
   { inFlight = [], onLook }: { inFlight?: string[]; onLook?: () => Promise<unknown> } = {},
@@ -38,7 +38,7 @@ function releaseBehind(
   return reapExpiredLeases({ pool: world.pool, log, applied }, inFlight)
 }
 
-test('what a dead process had taken is taken again as the read model shows it', async () => {
+test('the deliveries of a dead process are due again, as the read model has them', async () => {
   await takeAs('dead', -1)
   await world.apply('we/1', { status: 'succeeded', attempts: 1 })
   await world.apply('we/2', { attempts: 1, nextAttemptAt: now - 1 })
@@ -50,14 +50,14 @@ test('what a dead process had taken is taken again as the read model shows it', 
   ])
 })
 
-test('nothing is taken again while the read model lacks records of its partition', async () => {
+test('no lease is released while the read model lacks records of its partition', async () => {
   await takeAs('dead', -1)
   expect(await releaseBehind([1])).toBe(2)
   expect(await world.leases()).toEqual(['we/1 1 sending'])
   expect(await releaseBehind([0])).toBe(1)
 })
 
-test('leases stay that have not expired, are recorded, or are of this process', async () => {
+test('leases that have not expired, are recorded, or belong to this process are kept', async () => {
   await takeAs('dead', -1)
   await markRecorded(world.pool, { owner: 'dead', deliveryIds: ['we/1'] })
   await renewLeases(world.pool, { owner: 'dead', deliveryIds: ['we/2'], leaseMs: 60_000 })
@@ -65,7 +65,7 @@ test('leases stay that have not expired, are recorded, or are of this process', 
   expect(await world.leases()).toEqual(['we/1 1 recorded', 'we/2 1 sending', 'we/3 1 sending'])
 })
 
-test('a lease that is renewed while the log is read stays', async () => {
+test('a lease that is renewed while the log is read is kept', async () => {
   await takeAs('slow', -1)
   const deliveryIds = ['we/1', 'we/2']
   const onLook = () => renewLeases(world.pool, { owner: 'slow', deliveryIds, leaseMs: 60_000 })

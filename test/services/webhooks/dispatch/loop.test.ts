@@ -1,13 +1,13 @@
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
-import { createWorkHealth } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+import { createDispatchHealth } from '../../../../services/webhooks/dispatch/dispatcher.ts'
 
-test('a server is not ready when nothing could be received for ten seconds, until something can', async ({
+test('a server is not ready once no delivery could be taken for ten seconds, until one can', async ({
   onTestFinished,
 }) => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const health = createWorkHealth(pino({ level: 'silent' }))
+  const health = createDispatchHealth(pino({ level: 'silent' }))
   health.failed(new Error('no database'))
   vi.advanceTimersByTime(9_999)
   health.failed(new Error('no database'))

@@ -3,7 +3,7 @@ import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import {
   createEndpointHealth,
   type EndpointAttempt,
-} from '../../../../services/webhooks/endpoints/give-up.ts'
+} from '../../../../services/webhooks/endpoints/endpoint-health.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -44,7 +44,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   const becomes = (endpoint: Endpoint, state: object) =>
     eventually(async () => expect(await stored(endpoint)).toMatchObject(state))
 
-  test('every event is delivered once, signed, and in flight no longer', async () => {
+  test('every event is delivered once, signed, and is then no longer in flight', async () => {
     const endpoint = await world.endpoint(receiver.url('/a'))
     receiver.expectSignature('/a', endpoint.secret)
     const ids = await world.raise(endpoint, 100)
@@ -55,7 +55,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await world.released()
   })
 
-  test('what fails is tried again until it succeeds, under the same id', async () => {
+  test('a failed attempt is retried with the same event id until it succeeds', async () => {
     const endpoint = await world.endpoint(receiver.url('/flaky'))
     const [id = ''] = await world.raise(endpoint)
     expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
@@ -64,7 +64,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await world.delivery(id, endpoint)).toMatchObject(delivered)
   })
 
-  test('what is raised after a rotation verifies with the new secret and with the one before', async () => {
+  test('an event raised after a rotation verifies with the new secret and with the previous one', async () => {
     const endpoint = await world.endpoint(receiver.url('/rotated'))
     const secrets = [endpoint.secret, await world.rotate(endpoint)]
     await world.raise(endpoint)
@@ -72,11 +72,11 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     const [request] = requestsAt('/rotated')
     if (!request) throw new Error('nothing arrived')
     expect(secrets.map((secret) => verifiesStandard(request, secret))).toEqual([true, true])
-    // The header with room for one signature has the new secret's.
+    // The header with a single signature uses the new secret.
     expect(secrets.map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
   })
 
-  test('an endpoint that says 410 is disabled, and what waits for it is skipped', async () => {
+  test('an endpoint that returns 410 is disabled, and its pending deliveries are skipped', async () => {
     const endpoint = await world.endpoint(receiver.url('/gone'))
     await world.raise(endpoint)
     await becomes(endpoint, { status: 'disabled', disabled_reason: 'gone' })
@@ -89,7 +89,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(causes).toEqual([{ actor: { type: 'service', id: 'webhooks' }, request_id: null }])
   })
 
-  test('an endpoint that a service is told at is flagged instead, until something arrives', async () => {
+  test('an endpoint that a Gate service needs is flagged instead, until a delivery succeeds', async () => {
     const endpoint = await world.endpoint(receiver.url('/gone-but-needed'))
     const { id: endpointId, organizationId } = endpoint
     const serviceId = `told-${endpointId.slice(-20)}`
@@ -114,7 +114,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await stored(endpoint)).toMatchObject(state)
   })
 
-  /** As if it were a minute since the last. */
+  /** Simulates that a minute has passed since the last check. */
   function judge(made: EndpointAttempt): Promise<void> {
     const { decideAs, pool: db } = world
     return createEndpointHealth({ decideAs, db, clock: Date.now, logger: silent }).evaluate(made)
@@ -125,7 +125,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     return { endpoint: await stored(endpoint), attemptedAt: Date.now(), outcome, result: 'failed' }
   }
 
-  /** An event whose first attempt failed then; its second is far away. */
+  /** Raises an event whose first attempt failed then and whose second is not due soon. */
   async function failedDaysAgo(endpoint: Endpoint, days: number): Promise<void> {
     const eventId = newEventId()
     await world.inFlightOfDead(eventId, endpoint, 600_000)
@@ -141,56 +141,59 @@ describe.each(openTestLogs())('$name', async (testLog) => {
 
   test.each([
     [
-      'for an organization that is not active',
+      'for an inactive organization',
       'The organization is not active.',
       (endpoint: Endpoint) => world.suspend(endpoint.organizationId),
       {},
     ],
     [
-      'to an endpoint that is disabled',
+      'to a disabled endpoint',
       'The endpoint is disabled.',
       (endpoint: Endpoint) => world.disable(endpoint),
       {},
     ],
     [
-      'of an event whose data key is gone',
+      'for an event whose data key is deleted',
       'The data key of the session was deleted, so the payload cannot be read.',
       async () => {},
-      // As the codec reads it without the key.
+      // As the codec decodes it without the data key.
       { data: '' },
     ],
-  ])('nothing is sent %s, nor when it is asked for again', async (what, error, happens, event) => {
-    const path = `/${encodeURIComponent(what)}`
-    const endpoint = await world.endpoint(receiver.url(path))
-    await happens(endpoint)
-    const [eventId = ''] = await world.raise(endpoint, 1, event)
-    expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
-    expect(await world.delivery(eventId, endpoint)).toMatchObject({ attempts: 0, error })
-    const data = { ...world.idsOf(eventId, endpoint), requested_at: Date.now() }
-    await world.happen({ type: 'WebhookRedeliveryRequested', data })
-    expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
-    await world.released()
-    expect(requestsAt(path)).toEqual([])
-  })
+  ])(
+    'nothing is sent %s, nor when a redelivery is requested',
+    async (what, error, happens, event) => {
+      const path = `/${encodeURIComponent(what)}`
+      const endpoint = await world.endpoint(receiver.url(path))
+      await happens(endpoint)
+      const [eventId = ''] = await world.raise(endpoint, 1, event)
+      expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
+      expect(await world.delivery(eventId, endpoint)).toMatchObject({ attempts: 0, error })
+      const data = { ...world.idsOf(eventId, endpoint), requested_at: Date.now() }
+      await world.happen({ type: 'WebhookRedeliveryRequested', data })
+      expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
+      await world.released()
+      expect(requestsAt(path)).toEqual([])
+    },
+  )
 
-  test('without its secret a delivery is not sent, and waits for its next attempt', async () => {
+  test('without its secret, a delivery is not sent and is retried', async () => {
     const signing_secret_sealed = Buffer.from('sealed by a master key that is not here any more')
     const endpoint = await world.endpoint(receiver.url('/unsigned'), { signing_secret_sealed })
     const [id = ''] = await world.raise(endpoint)
     expect(await world.ended(endpoint)).toEqual({ failed: 1 })
     expect(await world.delivery(id, endpoint)).toMatchObject({
       attempts: 3,
-      error: expect.stringMatching(/could not open the signing secret/),
+      error: expect.stringMatching(/could not decrypt the signing secret/),
     })
     expect(requestsAt('/unsigned')).toEqual([])
   })
 
-  // The last ones: their deliveries stay in flight.
+  // Last, because their deliveries stay in flight.
   test.each([
     ['refuses connections', refusedUrl],
-    ['never answers', async () => receiver.url('/dead')],
+    ['never responds', async () => receiver.url('/dead')],
   ])(
-    'an endpoint that %s, with hundreds of deliveries due, holds up none of 50 others',
+    'an endpoint that %s, with hundreds of deliveries due, delays none of 50 others',
     async (_, urlOf) => {
       const dead = await world.endpoint(await urlOf())
       const path = (i: number) => receiver.url(`/alive/${i}`)
@@ -206,7 +209,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
         [dead.id],
       )
       expect(rows).toEqual([{ pending: 300 }])
-      // Nobody has given the silent one up: what is sent there waits until it times out.
+      // Requests to the silent endpoint are still in flight until they time out.
       const waiting = requestsAt('/dead')
       expect(waiting.length).toBeLessThanOrEqual(10)
       expect(new Set(waiting.map(({ eventId }) => eventId)).size).toBe(waiting.length)
@@ -214,7 +217,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   )
 })
 
-/** At a port that nobody listens on any more. */
+/** URL with a port that nothing listens on. */
 async function refusedUrl(): Promise<string> {
   const gone = await startWebhookReceiver()
   await gone.close()

@@ -9,7 +9,7 @@ import {
   silence,
 } from '../../../support/webhook-behaviours.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
-import { countEnds, holdAttempts, refuseAppends } from '../gates.ts'
+import { countEnds, holdAttempts, refuseAppends } from '../held-log.ts'
 import { type Endpoint, newEventId, openWebhookLog, type WebhookLog } from '../webhook-log.ts'
 
 const leaseMs = 1000
@@ -35,7 +35,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   const received = () => receiver.requests.map(({ eventId }) => eventId)
 
-  test('what a dead dispatcher had received and not sent is sent by the next', async () => {
+  test('deliveries that a dead dispatcher had taken are sent by the next one', async () => {
     const eventId = newEventId()
     await world.inFlightOfDead(eventId, endpoint, 300)
     await world.raise(endpoint, 1, { event_id: eventId })
@@ -45,7 +45,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.released()
   })
 
-  test('in a database filled from the log nothing is sent that was sent long ago', async () => {
+  test('after a rebuild from the log, old deliveries are not sent again', async () => {
     const first = await world.start({ env })
     await world.raise(endpoint, 5)
     await world.ended(endpoint)
@@ -69,7 +69,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received().slice(5)).toEqual([marker])
   })
 
-  test('a lease is renewed while its request lasts, so that nobody else makes it', async () => {
+  test('a lease is renewed while its request is running, so that no other process sends the delivery', async () => {
     behaviour = acceptAfter(2.5 * leaseMs)
     await Promise.all([world.start({ env }), world.start({ env })])
     const [eventId = ''] = await world.raise(endpoint)
@@ -77,7 +77,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received()).toEqual([eventId])
   })
 
-  test('while the log is away the result is kept, and recorded when it is back', async () => {
+  test('while the log is unavailable, the result is kept, and recorded later', async () => {
     const gate = refuseAppends(world.log)
     await Promise.all([world.start({ env, log: gate.log }), world.start({ env, log: gate.log })])
     const [eventId = ''] = await world.raise(endpoint)
@@ -98,7 +98,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.released()
   })
 
-  test('four dispatchers send everything once, and never more than ten at once', async () => {
+  test('four dispatchers send everything once, and never more than ten requests at once', async () => {
     behaviour = acceptAfter(5)
     const ids = await world.raise(endpoint, 300)
     await Promise.all(Array.from({ length: 4 }, () => world.start({ env })))
@@ -108,7 +108,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.released()
   })
 
-  test('one that stops lets what is under way end, and records it', async () => {
+  test('a stopping dispatcher waits for requests in flight and records them', async () => {
     behaviour = acceptAfter(300)
     const dispatcher = await world.start({ env: { ...env, WEBHOOK_LEASE_MS: '60000' } })
     const [eventId = ''] = await world.raise(endpoint)
@@ -119,7 +119,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.released()
   })
 
-  test('what does not end is cut off, not recorded, and sent by the next at once', async () => {
+  test('a request that does not end in time is aborted, not recorded, and sent by the next dispatcher at once', async () => {
     behaviour = silence
     const long = { ...env, WEBHOOK_LEASE_MS: '60000' }
     const dispatcher = await world.start({ env: long })

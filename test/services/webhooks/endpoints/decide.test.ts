@@ -5,20 +5,20 @@ import type { EndpointRow } from '../../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason } from '../../../../schemas/events.ts'
 import {
   type CreateEndpoint,
+  decideDisableOrFlag,
   decideEndpointCreation,
   decideEndpointUpdate,
-  decideGiveUp,
   decideRecovery,
   decideSecretRotation,
   type EndpointsState,
 } from '../../../../services/webhooks/endpoints/decide.ts'
 import {
-  completeEndpointChanges,
-  completeEndpointRequest,
+  checkedEndpointChanges,
+  checkedEndpointSpec,
   type EndpointRequest,
   type EndpointUpdate,
 } from '../../../../services/webhooks/endpoints/schemas.ts'
-import { refusal } from '../../organizations/given.ts'
+import { refusal } from '../../organizations/fixtures.ts'
 import {
   disabled,
   endpoint,
@@ -28,7 +28,7 @@ import {
   organizationId,
   publicOnly,
   suspended,
-} from './given.ts'
+} from './fixtures.ts'
 
 const ids = { organization_id: organizationId, endpoint_id: endpointId }
 const creation: CreateEndpoint = {
@@ -43,8 +43,8 @@ const creation: CreateEndpoint = {
   sealedSecret: Buffer.from('sealed'),
   now,
 }
-const state: EndpointsState = { organization, endpoint, active: 1, services: [] }
-const noEndpoint: EndpointsState = { ...state, endpoint: undefined, active: 0 }
+const state: EndpointsState = { organization, endpoint, activeCount: 1, services: [] }
+const noEndpoint: EndpointsState = { ...state, endpoint: undefined, activeCount: 0 }
 
 const create = (given: Partial<EndpointsState> = {}) =>
   decideEndpointCreation({ ...noEndpoint, ...given }, creation)
@@ -64,12 +64,12 @@ test.each([
   ['updating', update.bind(null, {}), { organization: suspended }, 'auth.organization_inactive'],
   ['rotating', rotate, { endpoint: undefined }, 'request.not_found'],
   ['rotating', rotate, { organization: suspended }, 'auth.organization_inactive'],
-])('%s needs an endpoint and an active organization', (_, decide, given, code) => {
+])('%s throws without an endpoint or an active organization', (_, decide, given, code) => {
   expect(codeOf(() => decide(given))).toBe(code)
 })
 
 describe('creating', () => {
-  test('makes an endpoint in the environment of the key', () => {
+  test('creates an endpoint in the environment of the key', () => {
     const data = { ...ids, environment: 'test', ...creation.spec, created_at: now }
     const eventId = derivedId('evt', endpointId, 'created')
     expect(create()).toEqual([
@@ -83,10 +83,10 @@ describe('creating', () => {
     ])
   })
 
-  test('is the twentieth active endpoint at most, and when repeated does nothing', () => {
-    expect(create({ active: 19 })).toHaveLength(1)
-    expect(codeOf(() => create({ active: 20 }))).toBe('request.conflict')
-    expect(create({ endpoint, active: 20 })).toEqual([])
+  test('allows twenty active endpoints, and a repeat has no effect', () => {
+    expect(create({ activeCount: 19 })).toHaveLength(1)
+    expect(codeOf(() => create({ activeCount: 20 }))).toBe('request.conflict')
+    expect(create({ endpoint, activeCount: 20 })).toEqual([])
   })
 })
 
@@ -101,8 +101,8 @@ describe('a request', () => {
     ],
   }
 
-  test('loses outer spaces of the name, and has each type once, in the order of the list', () => {
-    expect(completeEndpointRequest(request, publicOnly)).toEqual({
+  test('gets a trimmed name, and each event type once, in a fixed order', () => {
+    expect(checkedEndpointSpec(request, publicOnly)).toEqual({
       name: 'Shop',
       url: 'https://shop.example/hooks?a=1',
       event_types: ['session.fingerprint.calculated', 'session.result.persisted'],
@@ -113,9 +113,9 @@ describe('a request', () => {
     ['https://shop.example', 'https://shop.example/'],
     ['HTTPS://Shop.Example:443/a/../b', 'https://shop.example/b'],
     ['https://müller.example:8443/ü|?a=%2F', 'https://xn--mller-kva.example:8443/%C3%BC%7C?a=%2F'],
-  ])('has the URL %s as requests name it: %s', (url, uri) => {
-    expect(completeEndpointRequest({ ...request, url }, publicOnly).url).toBe(uri)
-    expect(completeEndpointRequest({ ...request, url: uri }, publicOnly).url).toBe(uri)
+  ])('gets the URL %s as requests name it: %s', (url, uri) => {
+    expect(checkedEndpointSpec({ ...request, url }, publicOnly).url).toBe(uri)
+    expect(checkedEndpointSpec({ ...request, url: uri }, publicOnly).url).toBe(uri)
   })
 
   test.each<[string, string, Partial<EndpointRequest>]>([
@@ -134,10 +134,10 @@ describe('a request', () => {
       { event_types: ['session.result.persisted', 'session.opened'] },
     ],
     ['event_types.0', 'invalid_value', { event_types: ['webhook.test'] }],
-  ])('is refused for its %s: %s %j', (name, issue, part) => {
+  ])('is rejected for its %s: %s %j', (name, issue, part) => {
     for (const [complete, parameter_set] of [
-      [() => completeEndpointRequest({ ...request, ...part }, publicOnly), 'create'],
-      [() => completeEndpointChanges(part, publicOnly), 'update'],
+      [() => checkedEndpointSpec({ ...request, ...part }, publicOnly), 'create'],
+      [() => checkedEndpointChanges(part, publicOnly), 'update'],
     ] as const) {
       const error = refusal(complete)
       expect(error).toMatchObject({
@@ -148,14 +148,14 @@ describe('a request', () => {
     }
   })
 
-  test('of changes has what is named alone', () => {
-    const changes = completeEndpointChanges({ name: ' A ' }, publicOnly)
+  test('for changes has only the fields that are sent', () => {
+    const changes = checkedEndpointChanges({ name: ' A ' }, publicOnly)
     expect(changes).toEqual({ name: 'A', status: undefined })
   })
 })
 
 describe('updating', () => {
-  test('makes one event for each thing that changes, and no other', () => {
+  test('makes one event per changed field', () => {
     const changes = {
       name: 'Store',
       url: 'https://store.example/',
@@ -177,7 +177,7 @@ describe('updating', () => {
     expect(decisions[0]?.meta).toMatchObject({ time: now, organizationId, environment: 'live' })
   })
 
-  test('to what it is already makes none', () => {
+  test('to the current values makes no event', () => {
     const { name, url, event_types, status } = endpoint
     expect(update({ name, url, event_types, status })).toEqual([])
     expect(update({ status: 'disabled' }, { endpoint: disabled, services: ['acme'] })).toEqual([])
@@ -185,13 +185,13 @@ describe('updating', () => {
   })
 
   test('enables a disabled endpoint, unless twenty are active', () => {
-    const [decision] = update({ status: 'active' }, { endpoint: disabled, active: 19 })
+    const [decision] = update({ status: 'active' }, { endpoint: disabled, activeCount: 19 })
     const data = { ...ids, enabled_at: now }
     expect(decision?.event).toEqual({ type: 'WebhookEndpointEnabled', data })
-    const full = { endpoint: disabled, active: 20 }
+    const full = { endpoint: disabled, activeCount: 20 }
     expect(codeOf(() => update({ status: 'active' }, full))).toBe('request.conflict')
     expect(update({ name: 'Store' }, full)).toHaveLength(1)
-    expect(update({ status: 'active' }, { active: 20 })).toEqual([])
+    expect(update({ status: 'active' }, { activeCount: 20 })).toEqual([])
   })
 
   const told = { ...endpoint, event_types: [...subscribableTypes] }
@@ -200,7 +200,7 @@ describe('updating', () => {
   test.each<EndpointUpdate>([
     { status: 'disabled' },
     { event_types: ['session.result.persisted'] },
-  ])('by %j is 409 while services are told of approvals there, and names them', (changes) => {
+  ])('by %j is 409 while Gate services need the endpoint, and names them', (changes) => {
     const refused = refusal(() => update(changes, { endpoint: told, services }))
     expect(refused.code).toBe('request.conflict')
     expect(refused.message).toContain('acme, shop')
@@ -211,12 +211,12 @@ describe('updating', () => {
     { url: 'https://store.example/' },
     { event_types: ['gate.session.approved'] },
     { status: 'active' },
-  ])('by %j goes on telling services of approvals', (changes) => {
+  ])('by %j keeps the endpoint subscribed to approvals', (changes) => {
     expect(() => update(changes, { endpoint: told, services })).not.toThrow()
   })
 })
 
-describe('giving up', () => {
+describe('disabling or flagging', () => {
   interface Failed {
     row?: EndpointRow | undefined
     services?: string[]
@@ -224,39 +224,43 @@ describe('giving up', () => {
   }
   const attemptedAt = now - 5
   const giveUp = ({ services = [], reason = 'gone', row }: Failed) =>
-    decideGiveUp({ endpoint: row, services }, { reason, attemptedAt, eventId: 'evt_1', now })
+    decideDisableOrFlag({ endpoint: row, services }, { reason, attemptedAt, eventId: 'evt_1', now })
   const flagged = (flagged_reason: EndpointFlaggedReason) => ({ ...endpoint, flagged_reason })
   const services = ['acme']
 
   test.each<[string, Failed, string[]]>([
     ['disables an endpoint', { row: endpoint }, ['Disabled']],
     [
-      'ignores changes of the name or secret since',
+      'ignores changes of the name or secret since the attempt',
       { row: { ...endpoint, updated_at: now } },
       ['Disabled'],
     ],
     [
-      'counts a move up to the request',
+      'disables an endpoint that was moved before the attempt',
       { row: { ...endpoint, target_since: now - 5 } },
       ['Disabled'],
     ],
     [
-      'spares one that was moved or enabled since',
+      'keeps an endpoint that was moved or enabled since the attempt',
       { row: { ...endpoint, target_since: now - 4 } },
       [],
     ],
-    ['spares one that is disabled', { row: disabled }, []],
-    ['knows of no endpoint', { row: undefined }, []],
-    ['flags one that a service needs', { row: endpoint, services, reason: 'failing' }, ['Flagged']],
-    ['flags it once', { row: flagged('failing'), services, reason: 'failing' }, []],
-    ['flags it again when it is worse', { row: flagged('failing'), services }, ['Flagged']],
+    ['ignores a disabled endpoint', { row: disabled }, []],
+    ['ignores an unknown endpoint', { row: undefined }, []],
     [
-      'does not flag it when it is better',
+      'flags an endpoint that a service needs',
+      { row: endpoint, services, reason: 'failing' },
+      ['Flagged'],
+    ],
+    ['does not repeat a flag', { row: flagged('failing'), services, reason: 'failing' }, []],
+    ['replaces a flag with a more serious one', { row: flagged('failing'), services }, ['Flagged']],
+    [
+      'does not replace a flag with a less serious one',
       { row: flagged('gone'), services, reason: 'failing' },
       [],
     ],
     [
-      'disables it once no service needs it',
+      'disables a flagged endpoint once no service needs it',
       { row: flagged('gone'), reason: 'failing' },
       ['Disabled'],
     ],
@@ -265,18 +269,18 @@ describe('giving up', () => {
     expect(decided).toEqual(types.map((type) => `WebhookEndpoint${type}`))
   })
 
-  test('says why and when', () => {
+  test('records the reason and the time', () => {
     const meta = { eventId: 'evt_1', time: now, organizationId, environment: 'live' }
     const data = { ...ids, reason: 'gone', disabled_at: now }
     const event = { type: 'WebhookEndpointDisabled', data }
     expect(giveUp({ row: endpoint })).toEqual([{ event, meta }])
     const [flag] = giveUp({ row: endpoint, services, reason: 'failing' })
     expect(flag?.event.data).toEqual({ ...ids, reason: 'failing', flagged_at: now })
-    // Or the endpoint could not be disabled for the same request once no service is told there.
+    // Otherwise the same attempt could not disable the endpoint once no service needs it.
     expect(flag?.meta.eventId).not.toBe('evt_1')
   })
 
-  test('ends with a success, where the endpoint was flagged', () => {
+  test('a success clears the flag', () => {
     const recover = (row: EndpointRow | undefined) => decideRecovery(row, { eventId: 'evt_1', now })
     expect(recover(flagged('gone')).map(({ event }) => event.type)).toEqual([
       'WebhookEndpointRecovered',
@@ -286,7 +290,7 @@ describe('giving up', () => {
 })
 
 describe('rotating', () => {
-  /** An endpoint whose secrets end then, behind the newest, which has no end. */
+  /** Returns an endpoint whose earlier secrets expire at these times. */
   const withSecrets = (...ends: number[]) => ({
     endpoint: {
       ...endpoint,
@@ -298,7 +302,7 @@ describe('rotating', () => {
     },
   })
 
-  test('makes a secret that signs from now on, the one before for 24 more hours', () => {
+  test('adds a secret, and the previous one signs for another 24 hours', () => {
     const data = {
       ...ids,
       signing_secret_sealed: Buffer.from('sealed'),
@@ -309,13 +313,13 @@ describe('rotating', () => {
     expect(rotate()).toEqual([{ event: { type: 'WebhookEndpointSecretRotated', data }, meta }])
   })
 
-  test('is refused while three secrets sign; what has ended does not count', () => {
+  test('throws while three secrets are active, not counting expired ones', () => {
     expect(rotate(withSecrets(now + 1))).toHaveLength(1)
     expect(rotate(withSecrets(now + 1, now))).toHaveLength(1)
     expect(codeOf(() => rotate(withSecrets(now + 2, now + 1)))).toBe('request.conflict')
   })
 
-  test('does nothing when repeated, and replaces the secret of a disabled endpoint', () => {
+  test('has no effect when repeated, and rotates the secret of a disabled endpoint', () => {
     expect(rotate({ ...withSecrets(now + 2, now + 1), isRepeat: true })).toEqual([])
     expect(rotate({ endpoint: disabled })).toHaveLength(1)
   })

@@ -51,7 +51,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
   const count = (codes: string[], code = 'done') => codes.filter((one) => one === code).length
   const active = (organizationId: string) => countActiveEndpoints(world.pool, organizationId)
 
-  test('of 64 that create a twentieth endpoint at once, one does', async () => {
+  test('of 64 concurrent creations of a twentieth endpoint, one succeeds', async () => {
     const organizationId = await newOrganization()
     for (let i = 0; i < 19; i++) await newEndpoint(organizationId)
     const create = (racer: number) => {
@@ -63,7 +63,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(await active(organizationId)).toBe(20)
   })
 
-  test('creating and enabling share the twenty places', async () => {
+  test('creating and enabling share the limit of twenty', async () => {
     const organizationId = await newOrganization()
     const asleep: EndpointPath[] = []
     for (let i = 0; i < 8; i++) {
@@ -81,7 +81,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect([count(codes), await active(organizationId)]).toEqual([3, 20])
   })
 
-  test('of 64 that rotate one secret at once, two do: three secrets sign', async () => {
+  test('of 64 concurrent rotations of one secret, two succeed, so three secrets are active', async () => {
     const path = await newEndpoint(await newOrganization())
     const codes = await race(64, (racer) => rotateSecret(processOf(racer), path))
     expect([count(codes), count(codes, 'request.conflict')]).toEqual([2, 62])
@@ -89,7 +89,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(activeSecrets(endpoint?.secrets ?? [], now.ms)).toHaveLength(3)
   })
 
-  test('one creation, one rotation and one test, each repeated at once by many, happen once', async () => {
+  test('one creation, rotation and test, each repeated concurrently, take effect once', async () => {
     const organizationId = await newOrganization()
     const same = (racer: number, byte: number): EndpointDeps => ({
       ...processOf(racer),
@@ -110,7 +110,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     expect(await listEvents(world.pool, scope)).toHaveLength(1)
   })
 
-  test('of 64 tests of one endpoint at once, ten are sent', async () => {
+  test('of 64 concurrent tests of one endpoint, ten succeed', async () => {
     const path = await newEndpoint(await newOrganization())
     const codes = await race(64, (racer) => sendTest(processOf(racer), path))
     expect([count(codes), count(codes, 'rate_limit.exceeded')]).toEqual([10, 54])

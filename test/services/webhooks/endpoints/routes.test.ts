@@ -16,7 +16,7 @@ const request = {
   event_types: ['session.result.persisted', 'session.fingerprint.calculated'],
 }
 
-// A log in the database, where secrets are searched for.
+// The log is in the database, so that tests can search it for secrets.
 const api = await startApi({ log: 'postgres' })
 beforeEach(async () => {
   own = await api.organization()
@@ -31,7 +31,7 @@ const post = (url: string, options: Partial<Send> = {}) =>
 const create = (body: unknown = request) => post(endpoints(), { body })
 const list = () => api.send({ url: endpoints(), key: own.key })
 
-/** An endpoint that was made a second ago, and what is asked of it. */
+/** Creates an endpoint and returns functions that send requests about it. */
 async function newEndpoint() {
   const { id, signing_secret } = (await create()).body.data
   api.now.ms += 1000
@@ -47,7 +47,7 @@ async function newEndpoint() {
   }
 }
 
-test('a new endpoint is active, and its signing secret is shown this once', async () => {
+test('a new endpoint is active, and its signing secret is returned only now', async () => {
   const { status, headers, body } = await create()
   expect([status, headers['cache-control']]).toEqual([201, 'no-store'])
   const { signing_secret, ...data } = body.data
@@ -58,7 +58,7 @@ test('a new endpoint is active, and its signing secret is shown this once', asyn
   expect(JSON.stringify(listed.body)).not.toContain('whsec_')
 })
 
-test('the secret is stored sealed, in the log as in the read model', async () => {
+test('the secret is stored encrypted, on the log and in the read model', async () => {
   const name = `Shop ${randomBytes(8).toString('hex')}`
   const { signing_secret } = (await create({ ...request, name })).body.data
   const secrets = createKnownSecrets()
@@ -72,7 +72,7 @@ test('the secret is stored sealed, in the log as in the read model', async () =>
   expect(where).toContainEqual(expect.stringContaining('tidegate_log.records.value'))
 })
 
-test('a URL to which nothing may be sent makes no endpoint, and moves none', async () => {
+test('a forbidden URL is rejected when an endpoint is created or moved', async () => {
   const { patch } = await newEndpoint()
   const before = (await list()).body.data
   const url = 'https://127.0.0.1/'
@@ -83,7 +83,7 @@ test('a URL to which nothing may be sent makes no endpoint, and moves none', asy
   expect((await list()).body.data).toEqual(before)
 })
 
-test('an endpoint is not found with a key of the other environment, whatever the body says', async () => {
+test('an endpoint returns 404 for a key of the other environment, whatever the body', async () => {
   const { url } = await newEndpoint()
   const { organizationId } = own
   const issued = await api.issue({ organizationId, environment: 'test', scopes: ['*'] })
@@ -98,7 +98,7 @@ test('an endpoint is not found with a key of the other environment, whatever the
   expect((await api.send({ url: endpoints(), key })).body.data).toEqual([])
 })
 
-test('an endpoint is kept active and subscribed while a service is told of approvals there', async () => {
+test('an endpoint that a Gate service needs cannot be disabled or unsubscribed', async () => {
   const { organizationId } = own
   const { id, patch, disable } = await newEndpoint()
   const serviceId = `told-${id.slice(-20)}`
@@ -115,7 +115,7 @@ test('an endpoint is kept active and subscribed while a service is told of appro
   expect((await disable()).body.data).toMatchObject({ status: 'disabled' })
 })
 
-test('a rotation shows a new secret once; the one before signs for 24 more hours', async () => {
+test('a rotation returns a new secret once, and the previous one signs for another 24 hours', async () => {
   const { id: endpointId, url, signing_secret: first } = await newEndpoint()
   const { headers, body } = await post(`${url}/rotations`)
   expect(headers['cache-control']).toBe('no-store')
@@ -132,7 +132,7 @@ test('a rotation shows a new secret once; the one before signs for 24 more hours
   expect(JSON.stringify((await list()).body)).not.toContain('whsec_')
 })
 
-test('a test raises an event with one delivery for this endpoint', async () => {
+test('a test raises an event with one delivery to this endpoint', async () => {
   const { id, url } = await newEndpoint()
   await newEndpoint()
   const { status, body } = await post(`${url}/test`)
@@ -150,18 +150,21 @@ test.each([
   ['creating', '', request],
   ['rotating', '/rotations', undefined],
   ['testing', '/test', undefined],
-])('%s again with an Idempotency-Key whose answer was lost does it once', async (_, rest, body) => {
-  const url = rest ? `${(await newEndpoint()).url}${rest}` : endpoints()
-  const headers = { 'idempotency-key': `lost-${randomBytes(4).toString('hex')}` }
-  const done = async () => [
-    (await list()).body.data,
-    (await api.send({ url: events(), key: own.key })).body.data,
-  ]
-  const first = await post(url, { headers, body })
-  const before = await done()
-  await api.loseAnswers()
-  const again = await post(url, { headers, body })
-  expect(again.headers['idempotent-replayed']).toBeUndefined()
-  expect(again.body.data).toEqual(first.body.data)
-  expect(await done()).toEqual(before)
-})
+])(
+  '%s again with an Idempotency-Key whose response was lost takes effect once',
+  async (_, rest, body) => {
+    const url = rest ? `${(await newEndpoint()).url}${rest}` : endpoints()
+    const headers = { 'idempotency-key': `lost-${randomBytes(4).toString('hex')}` }
+    const done = async () => [
+      (await list()).body.data,
+      (await api.send({ url: events(), key: own.key })).body.data,
+    ]
+    const first = await post(url, { headers, body })
+    const before = await done()
+    await api.loseAnswers()
+    const again = await post(url, { headers, body })
+    expect(again.headers['idempotent-replayed']).toBeUndefined()
+    expect(again.body.data).toEqual(first.body.data)
+    expect(await done()).toEqual(before)
+  },
+)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
 import { decideTest, type TestState } from '../../../../services/webhooks/endpoints/send-test.ts'
-import { refusal } from '../../organizations/given.ts'
+import { refusal } from '../../organizations/fixtures.ts'
 import {
   disabled,
   endpoint,
@@ -10,15 +10,15 @@ import {
   organization,
   organizationId,
   suspended,
-} from './given.ts'
+} from './fixtures.ts'
 
 const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
-const state: TestState = { organization, endpoint, recentTests: [], exists: false }
+const state: TestState = { organization, endpoint, recentTests: [], isRepeat: false }
 const sendTest = (given: Partial<TestState> = {}) =>
   decideTest({ ...state, ...given }, { eventId, now })
 const ten = (ago: number) => [...Array<number>(9).fill(now - 1), now - ago]
 
-test('it raises an event for the one endpoint', () => {
+test('a test raises an event for its endpoint only', () => {
   const data = {
     event_id: eventId,
     organization_id: organizationId,
@@ -41,20 +41,20 @@ test.each([
   [58_999, '2'],
   [2, '60'],
 ])(
-  'an eleventh within a minute waits until the first, %i ms ago, is older: %s s',
+  'an eleventh test within a minute waits until the first, %i ms ago, is a minute old: %s s',
   (ago, seconds) => {
     const { code, headers } = refusal(() => sendTest({ recentTests: ten(ago) }))
     expect([code, headers]).toEqual(['rate_limit.exceeded', { 'retry-after': seconds }])
   },
 )
 
-test('a tenth, and an eleventh after a minute, is sent', () => {
+test('a tenth test, and an eleventh after a minute, is sent', () => {
   expect(sendTest({ recentTests: ten(1).slice(1) })).toHaveLength(1)
   expect(sendTest({ recentTests: ten(60_000) })).toHaveLength(1)
 })
 
-test('again it does nothing, whatever became of the endpoint since', () => {
-  expect(sendTest({ exists: true, recentTests: ten(5), endpoint: disabled })).toEqual([])
+test('a repeated test has no effect, whatever happened to the endpoint since', () => {
+  expect(sendTest({ isRepeat: true, recentTests: ten(5), endpoint: disabled })).toEqual([])
 })
 
 test.each<[string, Partial<TestState>]>([

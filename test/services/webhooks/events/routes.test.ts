@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
-import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
+import { derivedHexId, randomHexId, timeOrderedId } from '../../../../infra/ids.ts'
 import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookEventRaised } from '../../../../schemas/events.ts'
-import { eventOfDecision } from '../../../../services/webhooks/planner/raise.ts'
+import { buildDecisionEvent } from '../../../../services/webhooks/planner/build-events.ts'
 import { type ApiOrganization, startApi } from '../../../support/api.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
 
 let own: ApiOrganization
-const endpointId = hexId('we', randomBytes)
+const endpointId = randomHexId('we', randomBytes)
 const deliveryId = (eventId: string) => derivedHexId('wdlv', eventId, endpointId)
 
 const api = await startApi()
@@ -61,7 +61,7 @@ async function list(query = '', by = own): Promise<Shown[]> {
 }
 const idsOf = (events: Shown[]) => events.map(({ id }) => id)
 
-test('an event has its payload as it was stored, with members of later versions', async () => {
+test('an event has its payload as it was stored, including members of later versions', async () => {
   const data = `{"later":{"b":[1,null],"a":"\\u00fc"},"object":"webhook_test","endpoint":{"id":"${endpointId}"}}`
   const { event_id } = await raise({ data })
   const headers = { authorization: `Bearer ${own.key}` }
@@ -69,7 +69,7 @@ test('an event has its payload as it was stored, with members of later versions'
   expect(response.body).toContain(`"data":${data.replace('\\u00fc', 'ü')},"webhook_deliveries"`)
 })
 
-test('a pending delivery is shown as delivering while somebody makes it', async () => {
+test('a pending delivery is shown as delivering while an attempt is in progress', async () => {
   const [waiting, leased, done] = [await raise(), await raise(), await raise()]
   await happen({
     type: 'WebhookDeliverySkipped',
@@ -102,7 +102,7 @@ test('a pending delivery is shown as delivering while somebody makes it', async 
   expect((await get(leased.event_id)).body.data.webhook_deliveries[0].status).toBe('delivering')
 })
 
-test('an event is found in its own environment, by its whole id, also when nobody was notified', async () => {
+test('an event is found only in its own environment and by its full id, even if it was never sent', async () => {
   const unsent = await raise({ endpoint_ids: [] })
   const foreign = await raise({ environment: 'test' })
   expect(idsOf(await list())).toEqual([unsent.event_id])
@@ -111,7 +111,7 @@ test('an event is found in its own environment, by its whole id, also when nobod
     expect((await get(id)).status).toBe(404)
 })
 
-test('a list has 50 events, and 200 where that many are asked for', async () => {
+test('a list has 50 events by default and up to 200', async () => {
   const events = Array.from({ length: 201 }, () => eventRaised({ endpoint_ids: [] }))
   await api.append(webhooksProjection, own, ...events)
   const newest = events.map(({ data }) => data.event_id).toReversed()
@@ -121,7 +121,7 @@ test('a list has 50 events, and 200 where that many are asked for', async () => 
   expect(tooMany.status).toBe(422)
 })
 
-test('an event is gone after 30 days, to the millisecond', async () => {
+test('an event is no longer returned after exactly 30 days', async () => {
   const { event_id, created_at } = await raise()
   api.now.ms = created_at + webhookRetentionMs
   expect([(await get(event_id)).status, idsOf(await list())]).toEqual([200, [event_id]])
@@ -130,7 +130,7 @@ test('an event is gone after 30 days, to the millisecond', async () => {
   expect(await list(`?endpoint_id=${endpointId}`)).toEqual([])
 })
 
-test('what sessions told while nobody was subscribed has the id and the data of an event that is sent', async () => {
+test('an event that was never sent has the id and data that it would have been sent with', async () => {
   const at = api.now.ms
   const decision = (n: number) =>
     sessionScored({
@@ -145,7 +145,7 @@ test('what sessions told while nobody was subscribed has the id and the data of 
   for (const data of [unsent, sent]) await happen({ type: 'SessionScored', data })
   const eventsOf = (data: typeof sent) =>
     sessionEventTypes
-      .map((type) => eventOfDecision(data, type, at + 10))
+      .map((type) => buildDecisionEvent(data, type, at + 10))
       .toSorted((a, b) => (a.event_id < b.event_id ? 1 : -1))
   const raised = eventsOf(sent)
   for (const data of raised) await raise({ ...data, endpoint_ids: [endpointId] })

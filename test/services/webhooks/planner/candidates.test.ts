@@ -29,7 +29,7 @@ const subscribers = (createdIn: number) =>
   new Map([[subscription, [{ ...scope, id: 'we_1', created_at: data.evaluated_at + createdIn }]]])
 const endpointIds = ['we_1']
 
-test('a session that is older than events are kept, or was erased, is no candidate', () => {
+test('a session that is older than the retention or was erased has no candidates', () => {
   expect(found()).toHaveLength(1)
   expect(found({}, data.created_at + 31 * day)).toEqual([])
   expect(found({ unreadable: 'no key' })).toEqual([])
@@ -37,31 +37,31 @@ test('a session that is older than events are kept, or was erased, is no candida
 
 test.each<[string, Partial<StageLookups>, ReturnType<typeof stageOf>]>([
   ['nothing', {}, { name: 'pending' }],
-  ['that it was raised here', { settled: new Set([candidate.id]) }, { name: 'settled' }],
+  ['that this process raised the event', { settled: new Set([candidate.id]) }, { name: 'settled' }],
   [
-    'that nobody had the subscription a moment ago',
+    'that there was no subscriber a moment ago',
     { unsubscribed: new Set([subscription]) },
     { name: 'unsubscribed' },
   ],
-  ['that nobody is subscribed', { subscribers: new Map() }, { name: 'unsubscribed' }],
-  ['an endpoint', { subscribers: subscribers(0) }, { name: 'subscribed', endpointIds }],
+  ['that there is no subscriber', { subscribers: new Map() }, { name: 'unsubscribed' }],
+  ['a subscriber', { subscribers: subscribers(0) }, { name: 'subscribed', endpointIds }],
   [
-    'an endpoint that was made within what clocks differ by',
+    'a subscriber created within the clock skew',
     { subscribers: subscribers(60_000) },
     { name: 'subscribed', endpointIds },
   ],
   [
-    'an endpoint that was made after the decision',
+    'a subscriber created after the decision',
     { subscribers: subscribers(60_001) },
     { name: 'unsubscribed' },
   ],
   [
-    'an endpoint, and that it was not raised',
+    'a subscriber, and that the event was not raised',
     { subscribers: subscribers(0), raised: new Set() },
     { name: 'due', endpointIds },
   ],
   [
-    'an endpoint, and that it was raised',
+    'a subscriber, and that the event was raised',
     { subscribers: subscribers(0), raised: new Set([candidate.id]) },
     { name: 'settled' },
   ],

@@ -9,7 +9,7 @@ import { openTestLogs, type TestLog } from '../../../support/logs.ts'
 import { noSkips } from '../../../support/no-skips.ts'
 import { silent } from '../../../support/projections.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
-import { countEnds } from '../gates.ts'
+import { countEnds } from '../held-log.ts'
 import { newEventId, openWebhookLog } from '../webhook-log.ts'
 
 const fingerprint = 'session.fingerprint.calculated'
@@ -24,7 +24,7 @@ const newTenant = () => ({
   session_id: newSession(),
 })
 
-/** Planners that come and go, and decisions for them. */
+/** Starts and stops planners, and appends decisions for them. */
 async function openPlannerWorld(testLog: TestLog) {
   const world = await openWebhookLog(testLog)
   const { pool, log, codec, applied } = world
@@ -48,13 +48,13 @@ async function openPlannerWorld(testLog: TestLog) {
     decide,
     raisedOf,
     typesRaised: async (sessionId: string) => (await raisedOf(sessionId)).map(({ type }) => type),
-    /** The id of a new endpoint for both events. */
+    /** Creates an endpoint for both events and returns its id. */
     async subscribe(organization_id: string, some: Partial<WebhookEndpointCreated> = {}) {
       const both = { event_types: [fingerprint, result], created_at: now }
       return (await world.endpoint('https://hooks.example/', { organization_id, ...both, ...some }))
         .id
     },
-    /** The session is opened, its visitor known, and its result final. */
+    /** Appends the opening and a final decision with a visitor. */
     async visit(who: ReturnType<typeof newTenant>) {
       await decide({ ...who, visitor: null })
       await decide(who)
@@ -71,7 +71,7 @@ async function openPlannerWorld(testLog: TestLog) {
     async stopPlanners() {
       for (const planner of planners.splice(0)) await planner.stop()
     },
-    /** Resolves when everything appended before has been planned: a later decision of each partition has been. */
+    /** Resolves when everything appended so far is planned, that is, a later decision in each partition. */
     async planned(): Promise<void> {
       const missing = new Set((await log.endPositions(topic)).map(({ partition }) => partition))
       while (missing.size > 0) {
@@ -89,7 +89,7 @@ async function openPlannerWorld(testLog: TestLog) {
   }
 }
 
-/** The log as a consumer group sees it that has committed nothing. */
+/** Returns the log as a consumer group without committed offsets sees it. */
 const afresh = (log: EventLog): EventLog => ({
   ...log,
   consume: (options) => log.consume({ ...options, group: `${options.group}.${newEventId()}` }),
@@ -100,7 +100,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   afterEach(() => world.stopPlanners())
   afterAll(() => world.close())
 
-  test('a session raises each event once, for who is subscribed, however often it is decided and the planner starts', async () => {
+  test('a session raises each event once for its subscribers, however many decisions and restarts there are', async () => {
     const who = newTenant()
     const endpoint = await world.subscribe(who.organization_id)
     const ofTests = await world.subscribe(who.organization_id, { environment: 'test' })
@@ -128,7 +128,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     ).toEqual([[ofTests], [ofTests]])
   })
 
-  test('a consumer group that reads the topic again from its start raises nothing again', async () => {
+  test('a consumer group that reads the topic again raises nothing again', async () => {
     const who = newTenant()
     await world.subscribe(who.organization_id)
     await world.visit(who)
@@ -141,7 +141,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await world.typesRaised(who.session_id)).toEqual([fingerprint, result])
   })
 
-  test('a crash between the append and the commit plans nothing twice, although the read model is behind', async () => {
+  test('a crash between append and commit raises nothing twice, even if the read model lags', async () => {
     const seen = new Set<string>()
     const crashing: EventLog = {
       ...world.log,
@@ -175,7 +175,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(rows).toEqual([{ event_type: fingerprint }, { event_type: result }])
   })
 
-  test('an endpoint that comes after the first decision is not told of the session', async () => {
+  test('an endpoint created after the first decision does not get the event', async () => {
     await world.start()
     const who = newTenant()
     await world.visit(who)
@@ -188,7 +188,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await world.raisedOf(who.session_id)).toEqual([])
   })
 
-  test('at its start the planner waits for the read model to know who is subscribed', async () => {
+  test('at startup, the planner waits until the read model has all subscriptions', async () => {
     await world.stopProjection()
     const who = newTenant()
     const { organization_id } = who
@@ -205,7 +205,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await world.raisedOf(who.session_id)).toMatchObject([{ endpoint_ids: [endpoint.id] }])
   })
 
-  test('a partition that cannot go on stands still there, says so once, and holds up no other', async () => {
+  test('a failing record stops its partition, is logged once, and delays no other partition', async () => {
     const halts: unknown[] = []
     const { organization_id } = newTenant()
     await world.subscribe(organization_id)
@@ -224,7 +224,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     const decide = (session_id: string, evaluated_at = now) =>
       world.decide({ organization_id, session_id, evaluated_at })
     await decide(before)
-    // No time that anybody could write down: 275,000 years from now ends what JavaScript can.
+    // Beyond the largest time of JavaScript, 275,000 years from now.
     const bad = await decide(poison, 8.7e15)
     await decide(after)
     await decide(other)
