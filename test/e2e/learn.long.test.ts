@@ -80,6 +80,8 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
   await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')
   expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
   await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
-  await expect.poll(() => panel.textContent(), slowly).toContain('New sessions use it within seconds')
+  await expect
+    .poll(() => panel.textContent(), slowly)
+    .toContain('New sessions use it within seconds')
   await countsForChromium(dev)
 }, 120_000)

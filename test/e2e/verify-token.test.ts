@@ -21,5 +21,7 @@ test('a secret key opens what is sealed from its issue to its revocation, at onc
   const session = await openToken(during, key.revealed_key)
   expect(session).toMatchObject({ object: 'session_verification' })
   for (const token of [before, after])
-    await expect(openToken(token, key.revealed_key)).rejects.toThrow('sealed to the keys of another')
+    await expect(openToken(token, key.revealed_key)).rejects.toThrow(
+      'sealed to the keys of another',
+    )
 }, 60_000)

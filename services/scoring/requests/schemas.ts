@@ -64,9 +64,7 @@ export const scoredRequest = z
     reasons: z
       .array(z.enum(requestReasons))
       .describe('Findings about the request, including those that alone are not enough for `bot`.'),
-    unchecked: z
-      .array(z.enum(uncheckedNames))
-      .describe('Checks that were not made.'),
+    unchecked: z.array(z.enum(uncheckedNames)).describe('Checks that were not made.'),
   })
   .meta({ id: 'ScoredRequest' })
 

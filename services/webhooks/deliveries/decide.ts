@@ -148,7 +148,9 @@ export function attemptedEvent(attempt: FinishedAttempt): DecidedEvent<TrafficEv
 }
 
 function problemOf(outcome: RequestOutcome): string {
-  return outcome.kind === 'response' ? `The receiver responded with ${outcome.status}.` : outcome.message
+  return outcome.kind === 'response'
+    ? `The receiver responded with ${outcome.status}.`
+    : outcome.message
 }
 
 const maxStoredBytes = 4096
