@@ -93,7 +93,7 @@ const entries = {
     status: 401,
     message: 'You are not logged in to the console.',
     meaning:
-      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old; its key or organization is no longer valid; or the login link is invalid, used or expired. The message says which.',
+      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old; its key or organization is no longer valid; or the login link is invalid, used or expired.',
     remedy: 'Log in with a new link from `tidegate console login`, or with a secret key.',
     operations: {},
   },
@@ -311,7 +311,7 @@ const entries = {
   },
   'gate.claim_code_invalid': {
     status: 403,
-    message: 'The code is not the one that the consent page shows.',
+    message: 'The code does not match the one on the consent page.',
     meaning:
       'The code is wrong, or nobody has approved yet. The fifth wrong code rejects the signup.',
     remedy: 'Ask the person for the six digits that the consent page shows after the approval.',

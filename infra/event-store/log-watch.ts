@@ -18,7 +18,10 @@ export function watchLog<Guard>(
 
   function refuse(reason: Error): void {
     refusal ??= reason
-    logger.error({ err: reason }, `refusing appends: ${reason.message}`)
+    logger.error(
+      { err: reason },
+      `refusing appends until a restart finds the log healthy: ${reason.message}`,
+    )
   }
 
   // Concurrent calls share a check; results aren't cached.
@@ -58,7 +61,7 @@ export function watchLog<Guard>(
       const onError = (err: unknown) => logger.warn({ err }, 'failed to check the log; retrying')
       checks = runPeriodically({
         intervalMs: 10_000,
-        work: () => check().then(() => false),
+        work: check,
         onError,
       })
     },

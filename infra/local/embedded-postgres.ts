@@ -61,7 +61,7 @@ export async function startEmbeddedPostgres(options: {
   const lock = await tryLockServer(url)
   const isShared = lock === undefined
   options.logger.info(
-    { dataDir, shared: isShared },
+    { data_dir: dataDir, shared: isShared },
     isShared ? 'joined a running embedded PostgreSQL' : 'started embedded PostgreSQL',
   )
   return {

@@ -79,14 +79,14 @@ const responses: DescribedWebhook['responses'] = {
   },
 }
 
-const rejection = 'The signup is rejected. No account is assumed to exist.'
+const rejection = 'The signup is rejected. Tidegate assumes that no account was created.'
 const retrySchedule =
   'Retried after 1, 2, 4, 8, 15, 30 and then every 60 seconds, until the signup expires after 15 minutes.'
 
 // A person waits for the response to an approval, so its retries are faster.
 const approvalResponses: DescribedWebhook['responses'] = {
   '2XX': {
-    description: `The signup is approved, if the response arrives within 10 seconds and has an envelope for \`delivery.key_id\` of the event. ${retrySchedule.replace('Retried', 'Anything else is retried')}`,
+    description: `The signup is approved, if the response arrives within 10 seconds and has an envelope for \`delivery.key_id\` of the event. Otherwise the delivery is retried as after a 408.`,
     body: gateApprovedResponse,
   },
   '408': { description: retrySchedule },

@@ -70,5 +70,6 @@ async function conclude(
   if (!event) return
   const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
   meter?.onConcluded(outcome, clock() - startedAt)
-  logger.info({ gateSessionId, serviceId, outcome }, 'signup approval concluded')
+  const fields = { gate_session_id: gateSessionId, service_id: serviceId, outcome }
+  logger.info(fields, 'signup approval concluded')
 }

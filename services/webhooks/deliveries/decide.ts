@@ -103,13 +103,13 @@ export function attemptLogFields({
   outcome,
 }: FinishedAttempt) {
   return {
-    organizationId: event.organization_id,
-    eventId: event.id,
-    deliveryId,
-    endpointId: endpoint.id,
+    organization_id: event.organization_id,
+    event_id: event.id,
+    delivery_id: deliveryId,
+    endpoint_id: endpoint.id,
     attempt,
     outcome: result,
-    durationMs: outcome.durationMs,
+    duration_ms: outcome.durationMs,
     ...(outcome.kind === 'response' ? { status: outcome.status } : { reason: outcome.reason }),
   }
 }

@@ -55,7 +55,7 @@ export async function deliver(
   }
   const posted = await tryAttempt(deps, { event, endpoint, canSend })
   if (posted.outcome.kind === 'failure' && posted.outcome.reason === 'dropped') {
-    deps.logger.warn({ deliveryId }, 'webhook not sent: lease expired')
+    deps.logger.warn({ delivery_id: deliveryId }, 'webhook not sent: lease expired')
     return undefined
   }
   const result = attemptResult({
@@ -82,7 +82,7 @@ async function tryAttempt(deps: DeliverDeps, request: AttemptRequest): Promise<P
   const attemptedAt = deps.clock()
   return makeAttempt(deps, request).catch((err) => {
     // This server lacks the master key. Counts as a failed attempt, so retries continue until an operator adds the key.
-    deps.logger.error({ err, endpointId: request.endpoint.id }, 'failed to sign webhook')
+    deps.logger.error({ err, endpoint_id: request.endpoint.id }, 'failed to sign webhook')
     const message = 'The server could not decrypt the signing secret of the endpoint.'
     return { attemptedAt, outcome: { kind: 'failure', reason: 'protocol', message, durationMs: 0 } }
   })
@@ -94,7 +94,11 @@ function report({ meter, logger, clock }: DeliverDeps, attempt: FinishedAttempt)
   if (result === 'succeeded') {
     meter.onDelivered(clock() - event.created_at)
     logger.debug(attemptLogFields(attempt), 'webhook delivered')
-  } else logger.info({ ...attemptLogFields(attempt), nextAttemptAt }, 'webhook delivery failed')
+  } else
+    logger.info(
+      { ...attemptLogFields(attempt), next_attempt_at: nextAttemptAt },
+      'webhook delivery failed',
+    )
 }
 
 function skip({ delivery, event }: DeliveryJob, { reason, now }: { reason: string; now: number }) {

@@ -91,8 +91,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   }
 
   /** The outcome is unknown, so the delivery is retried when its lease expires. */
-  function logUnexpected(err: unknown, { delivery: { id: deliveryId } }: DeliveryJob): undefined {
-    if (!signal.aborted) logger.error({ err, deliveryId }, 'webhook delivery failed unexpectedly')
+  function logUnexpected(err: unknown, { delivery: { id: delivery_id } }: DeliveryJob): undefined {
+    if (!signal.aborted) logger.error({ err, delivery_id }, 'webhook delivery failed unexpectedly')
   }
 
   function send(jobs: readonly DeliveryJob[], leasedUntil: number): void {
@@ -111,9 +111,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       void deliverAndRecord(job, lease).catch((err) => logUnexpected(err, job))
   }
 
-  function warnLag({ id: deliveryId, eventId, endpointId, organizationId }: TakenDelivery): void {
+  function warnLag({ id, eventId, endpointId, organizationId }: TakenDelivery): void {
     logger.warn(
-      { organizationId, eventId, deliveryId, endpointId },
+      {
+        organization_id: organizationId,
+        event_id: eventId,
+        delivery_id: id,
+        endpoint_id: endpointId,
+      },
       'webhook delivery deferred: its event, endpoint or organization is not in the read models yet',
     )
   }

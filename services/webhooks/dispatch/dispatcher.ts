@@ -116,7 +116,6 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     async work() {
       await dispatch.takeDue()
       health.succeeded()
-      return false
     },
     onError: health.failed,
   })
@@ -178,7 +177,7 @@ export function createDispatchHealth(logger: Logger) {
   let failingSince: number | undefined
   return {
     succeeded() {
-      if (failingSince !== undefined) logger.info('resumed taking webhook deliveries')
+      if (failingSince !== undefined) logger.info('resumed claiming webhook deliveries')
       failingSince = undefined
     },
     failed(err: unknown) {

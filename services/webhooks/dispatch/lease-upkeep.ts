@@ -68,10 +68,7 @@ export function maintainLeases(options: LeaseUpkeepOptions): { stop(): Promise<v
   const { pool, leaseMs, dispatch, logger, onReleased } = options
   const renewal = runPeriodically({
     intervalMs: leaseMs / 3,
-    async work() {
-      await dispatch.renewLeases()
-      return false
-    },
+    work: dispatch.renewLeases,
     onError: (err) => logger.warn({ err }, 'failed to renew webhook leases; retrying'),
   })
   const reaper = runPeriodically({

@@ -64,7 +64,7 @@ export function createEndpointHealth({
       }),
       decide: (state) => decideDisableOrFlag(state, { reason, attemptedAt, eventId, now: clock() }),
     })
-    const fields = { organizationId, endpointId, reason }
+    const fields = { organization_id: organizationId, endpoint_id: endpointId, reason }
     for (const { type } of events) {
       if (type === 'WebhookEndpointDisabled') logger.info(fields, 'webhook endpoint disabled')
       else
@@ -82,7 +82,10 @@ export function createEndpointHealth({
       decide: (state) => decideRecovery(state, { eventId, now: clock() }),
     })
     if (events.length > 0)
-      logger.info({ organizationId, endpointId }, 'webhook endpoint no longer flagged')
+      logger.info(
+        { organization_id: organizationId, endpoint_id: endpointId },
+        'webhook endpoint no longer flagged',
+      )
   }
 
   async function update(attempt: EndpointAttempt): Promise<void> {
@@ -99,7 +102,7 @@ export function createEndpointHealth({
       const evaluation = update(attempt)
         .catch((err) => {
           logger.warn(
-            { err, endpointId },
+            { err, endpoint_id: endpointId },
             'failed to evaluate webhook endpoint; retrying on its next attempt',
           )
         })

@@ -36,7 +36,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const logger = silent.child({}, { level: 'silent' })
     logger.warn = (line: object) => warned.resolve(line)
     await world.start({ env: { ...env, WEBHOOK_LEASE_MS: '60000' }, logger })
-    expect(await warned.promise).toMatchObject({ eventId: lost, endpointId: unknown.id })
+    expect(await warned.promise).toMatchObject({ event_id: lost, endpoint_id: unknown.id })
     await world.raise(known)
     await world.ended(known)
     expect(await world.delivery(lost, unknown)).toMatchObject({
