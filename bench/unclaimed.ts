@@ -42,7 +42,7 @@ const recipients = openRecipientCache(core, undo)
 const { appendIf: _, ...log } = core.log
 const claims = { claim: async (mine: Claim) => mine }
 const countDocument = createDocumentCounter(registry)
-const handOff = addCollect(app, {
+const resultSealer = addCollect(app, {
   ...core,
   localDecisions: createLocalDecisions(core.applied),
   log,
@@ -53,7 +53,7 @@ const handOff = addCollect(app, {
   recipients,
   publicUrl,
 })
-undo.defer(() => handOff.close())
+undo.defer(() => resultSealer.close())
 undo.defer(() => app.close())
 console.log(`Unclaimed is ready: ${await app.listen({ port: 0, host: '127.0.0.1' })}`)
 process.once('SIGTERM', () => void undo.disposeAsync())

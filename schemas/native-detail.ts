@@ -99,7 +99,7 @@ const vector: LenientParser<number[] | null> = {
   },
 }
 
-const axes: LenientParser<{ bias: number[]; noise: number[] } | null> = {
+const sensorStats: LenientParser<{ bias: number[]; noise: number[] } | null> = {
   docType: '{ bias, noise }, each 3 numbers',
   parse(value) {
     if (!isObject(value)) return null
@@ -110,9 +110,9 @@ const axes: LenientParser<{ bias: number[]; noise: number[] } | null> = {
 
 const motion = {
   sample_count: [count, 'number of readings per sensor'],
-  gyro: [axes, 'mean and standard deviation of the gyroscope at rest per axis, radians per second'],
-  accel: [axes, 'mean and standard deviation of the accelerometer at rest per axis, m/s²'],
-  mag: [axes, 'mean and standard deviation of the magnetometer at rest per axis, µT'],
+  gyro: [sensorStats, 'mean and standard deviation of the gyroscope at rest per axis, rad/s'],
+  accel: [sensorStats, 'mean and standard deviation of the accelerometer at rest per axis, m/s²'],
+  mag: [sensorStats, 'mean and standard deviation of the magnetometer at rest per axis, µT'],
 } as const satisfies Members
 
 type Parsers<M extends Members> = { [K in keyof M]: M[K][0] }

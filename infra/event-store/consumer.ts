@@ -167,8 +167,8 @@ function createStarter(
   )
 
   async function firstPositionOf({ topic, partition }: TopicPartition): Promise<Position> {
-    const firsts = (await readFirstPositions()).flat()
-    const first = firsts.find((at) => at.topic === topic && at.partition === partition)
+    const starts = (await readFirstPositions()).flat()
+    const first = starts.find((at) => at.topic === topic && at.partition === partition)
     return first ?? { topic, partition, offset: 0 }
   }
 

@@ -19,7 +19,7 @@ export async function followProjection(
   await read()
   const following = runPeriodically({
     intervalMs,
-    work: () => read().then(() => false),
+    work: read,
     onError: (err) => logger.warn({ err }, `failed to read ${label}; retrying`),
   })
   const stopListening = applied.onChange(projection, following.wake)

@@ -123,7 +123,6 @@ export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> 
     intervalMs: 10_000,
     async work() {
       if (!foreignHolder() && Date.now() - (holder?.time ?? 0) >= renewMs) await append(false)
-      return false
     },
     onError: (err) => logger.warn({ err }, 'failed to renew the log claim; retrying'),
   })

@@ -148,7 +148,6 @@ function startProgressReports(
     async work() {
       const records = sumOffsets(await loadBuildOffsets(pool, next)) - expired
       onProgress({ records: Math.max(0, records), total })
-      return false
     },
     onError: () => {},
   })

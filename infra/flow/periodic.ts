@@ -2,8 +2,8 @@ export interface PeriodicOptions {
   intervalMs: number
   /** Minimum time between the starts of two runs. All calls of `wake` in between share one run. */
   minIntervalMs?: number
-  /** Returns true if more work may be due, to run again at once. */
-  work: () => Promise<boolean>
+  /** Resolves to true if more work may be due, to run again at once. */
+  work: (() => Promise<boolean>) | (() => Promise<void>)
   onError: (error: unknown) => void
 }
 

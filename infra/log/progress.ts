@@ -2,7 +2,7 @@ import { type Position, partitionName } from './port.ts'
 
 interface Progress {
   stored: Position[]
-  firsts: Position[]
+  starts: Position[]
   ends: Position[]
 }
 
@@ -10,8 +10,8 @@ interface Progress {
  * Returns a consumer's progress in each partition of `ends`. `first` is the first record that still exists, `next` the
  * next one to read: the stored offset or `first`, whichever is later.
  */
-export function progressOf({ stored, firsts, ends }: Progress) {
-  const [storedOffsets, firstOffsets] = [offsetsOf(stored), offsetsOf(firsts)]
+export function progressOf({ stored, starts, ends }: Progress) {
+  const [storedOffsets, firstOffsets] = [offsetsOf(stored), offsetsOf(starts)]
   return ends.map(({ offset: end, ...topicPartition }) => {
     const first = firstOffsets.get(partitionName(topicPartition)) ?? 0
     const next = Math.max(first, storedOffsets.get(partitionName(topicPartition)) ?? 0)

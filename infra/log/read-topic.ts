@@ -31,9 +31,9 @@ export interface TopicReader {
 /** Reads a topic in a consumer group of its own, and continues with new records until stopped. */
 export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
   const { log, topic, from = () => 0, isIncluded = () => true, handle } = options
-  const [firsts, ends] = await Promise.all([log.firstPositions(topic), log.endPositions(topic)])
+  const [starts, ends] = await Promise.all([log.firstPositions(topic), log.endPositions(topic)])
   const includedEnds = ends.filter(isIncluded)
-  const startOf = (partition: number) => Math.max(from(partition), offsetIn(firsts, partition))
+  const startOf = (partition: number) => Math.max(from(partition), offsetIn(starts, partition))
   const nonEmpty = includedEnds.filter(({ partition, offset }) => offset > startOf(partition))
   const nextOffsets = new Map<string, number>()
   const isAtEnd = () =>

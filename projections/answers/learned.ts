@@ -20,7 +20,7 @@ import {
   minHours,
   organizationTag,
 } from './projection.ts'
-import { type ClassAnswer, readAnswers, readAnswersTo } from './queries.ts'
+import { type ClassAnswer, readAnswers, readAnswersByQuestion } from './queries.ts'
 
 /**
  * Answers of each browser engine, learned from the event log. An answer is accepted for a class of browsers once it
@@ -307,8 +307,8 @@ const keyOf = (row: EngineClass & Pick<ClassAnswer, 'question'>) =>
   `${row.environment}\n${row.class}\n${row.question}`
 
 /** Reads only the answers to frequent questions, which is enough for progress but not for scoring. */
-export async function readLearningProgress({ pool, now, keys }: Bank & { pool: Db }) {
-  return createLearnedAnswers(await readAnswersTo(pool, frequentIds({ now, keys })), { now, keys })
+export async function readLearningProgress({ pool, ...bank }: Bank & { pool: Db }) {
+  return createLearnedAnswers(await readAnswersByQuestion(pool, frequentIds(bank)), bank)
 }
 
 const frequentIds = ({ now, keys }: Bank) =>

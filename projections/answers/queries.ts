@@ -1,3 +1,10 @@
+// Answers that browsers gave, in these terms:
+//   question: asks for something that differs between browser engines; also a drawing, or a pseudo-question about TLS.
+//   answer: a digest of what browsers returned.
+//   class: the browsers that should answer alike, as a digest of their engine and version, of machines that draw alike,
+//     or of a TLS fingerprint.
+//   taught: given by a browser that an operator or administrator vouched for, so that no quorum of visitors is needed.
+
 import type { Db } from '../../infra/postgres/pool.ts'
 import { type AnswerRow, answers } from './projection.ts'
 
@@ -21,9 +28,9 @@ export async function readAnswers(db: Db, filter: AnswerFilter): Promise<ClassAn
   return rows
 }
 
-export async function readAnswersTo(db: Db, questions: number[]): Promise<ClassAnswer[]> {
+export async function readAnswersByQuestion(db: Db, questions: number[]): Promise<ClassAnswer[]> {
   const { rows } = await db.query<ClassAnswer>({
-    name: 'read-answers-to',
+    name: 'read-answers-by-question',
     text: `select ${answers.selectWithout('a', 'id')} from read.answers a where question = any($1)`,
     values: [questions.map(String)],
   })

@@ -25,7 +25,7 @@ export const organizationsProjection: Projection = {
 const keyIdOf = (data: RecordedEvent['data']): string[] =>
   'key_id' in data && data.key_id !== null ? [data.key_id] : []
 
-// All events of an organization are in the same partition.
+// All events of an organization are in the same partition, so no concurrent batch changes the same rows.
 async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const organizationIds = events.map(organizationIdOf)
   const keyIds = events.flatMap(({ data }) => keyIdOf(data))
@@ -43,14 +43,14 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
 }
 
 // Events that change neither cached keys nor the recipients of sealed tokens.
-const ignoredTypes: ReadonlySet<string> = new Set([
+const typesWithoutNotification: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',
   'ApiKeyRenamed',
 ])
 
 function changedIdsOf(events: RecordedEvent[]): string[] {
-  const relevant = events.filter(({ type }) => !ignoredTypes.has(type))
+  const relevant = events.filter(({ type }) => !typesWithoutNotification.has(type))
   return [...new Set(relevant.map(organizationIdOf))]
 }
 

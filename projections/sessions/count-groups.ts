@@ -39,7 +39,7 @@ export const groupFields = keysOf(groupSql)
 
 /** Returns true if the field is deleted when the session's decisions expire. */
 export const isFactField = (field: GroupField): boolean =>
-  field === 'handed_off' || !filterFields[field].isLasting
+  field === 'handed_off' || !filterFields[field].survivesExpiry
 
 export interface TimeRange {
   since: number

@@ -28,7 +28,7 @@ interface FilterField<Value> {
   /** SQL that is true if the session has no value; null if every session has one. */
   emptySql: string | null
   /** True if the value is kept when the session's decisions expire. */
-  isLasting: boolean
+  survivesExpiry: boolean
 }
 
 function filter<Value>(
@@ -40,7 +40,7 @@ function filter<Value>(
     schema,
     matchesAny: equalsAny(column),
     emptySql: `${column} is null`,
-    isLasting: false,
+    survivesExpiry: false,
     ...overrides,
   }
 }
@@ -61,12 +61,12 @@ const asn = z
   .transform((value) => Number(value.replace(/^AS/i, '')))
   .refine((number) => number <= maxAsn, { error: `at most ${maxAsn}` })
 
-const network = z
+const addressRange = z
   .string()
-  .refine(isNetwork, { error: 'an IP address or CIDR range' })
+  .refine(isAddressRange, { error: 'an IP address or CIDR range' })
   .transform((value) => (isIP(value) ? ipaddr.process(value).toString() : value))
 
-function isNetwork(value: string): boolean {
+function isAddressRange(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/')
   const version = address.includes('%') ? 0 : isIP(address)
   if (version === 0 || rest.length > 0) return false
@@ -95,10 +95,10 @@ const signal = z
   .string()
   .regex(/^[a-z0-9_]{1,100}$/, { error: 'a signal such as webdriver_detected' })
 
-const labelPattern = new RegExp(`^(?:(?:${attributionKind.options.join('|')}):)?[^\\s:]{1,100}$`)
-const label = z
+const valuePattern = new RegExp(`^(?:(?:${attributionKind.options.join('|')}):)?[^\\s:]{1,100}$`)
+const attributionValue = z
   .string()
-  .regex(labelPattern, { error: 'a value, or kind:value' })
+  .regex(valuePattern, { error: 'a value, or kind:value' })
   .refine(isPlainText)
 
 const idSchema = (prefix: 'vid' | 'key', expected: string) =>
@@ -110,15 +110,15 @@ const idSchema = (prefix: 'vid' | 'key', expected: string) =>
 // The API description lists the filters in this order.
 const fields = {
   // Copies the registered schema, which the API description would otherwise list twice, as input and as output.
-  verdict: filter(z.enum(verdict.options), 's.verdict', { emptySql: null, isLasting: true }),
+  verdict: filter(z.enum(verdict.options), 's.verdict', { emptySql: null, survivesExpiry: true }),
   signal: filter(signal, 's.signal_codes', {
     description: 'Signal that fired, such as `webdriver_detected`.',
     matchesAny: hasSignal,
     emptySql: `s.signal_codes = ''`,
   }),
-  attribution: filter(label, 's.attribution', {
+  attribution: filter(attributionValue, 's.attribution', {
     description: 'Attribution by value, or by `kind:value` such as `tool:playwright`.',
-    matchesAny: hasLabel,
+    matchesAny: hasAttribution,
     emptySql: `coalesce(s.attribution, '{}') = '{}'`,
   }),
   agent_status: filter(agentStatus, 's.agent_status'),
@@ -131,19 +131,19 @@ const fields = {
     matchesAny: (numbers, bind) => `s.asn = ${anyOf(numbers, 'bigint', bind)}`,
   }),
   network: filter(z.enum(networkKinds), 's.network'),
-  ip: filter(network, 's.ip_address', {
+  ip: filter(addressRange, 's.ip_address', {
     description: 'IP address or CIDR range, such as `203.0.113.0/24`.',
     matchesAny: (networks, bind) => `s.ip_address <<= ${anyOf(networks, 'inet', bind)}`,
   }),
   page_host: filter(host, 's.page_host'),
-  visitor_id: filter(idSchema('vid', 'a visitor id'), 's.visitor_id', { isLasting: true }),
+  visitor_id: filter(idSchema('vid', 'a visitor id'), 's.visitor_id', { survivesExpiry: true }),
   client_user_id: filter(clientUserIdInput, 's.client_user_id', {
     matchesAny: isOfUser,
-    isLasting: true,
+    survivesExpiry: true,
   }),
   key_id: filter(idSchema('key', 'an API key id'), 's.key_id', {
     description: 'Id of the publishable key that opened the session.',
-    isLasting: true,
+    survivesExpiry: true,
   }),
   browser: filter(name, 's.browser', {
     description: 'Browser name without the vendor, such as `chrome`. ASCII case is ignored.',
@@ -156,7 +156,7 @@ const fields = {
   mark: filter(z.enum([...markLabel.options, 'none']), `coalesce(s.mark, 'none')`, {
     description: 'Label of the newest mark; `none` for sessions without a mark.',
     emptySql: null,
-    isLasting: true,
+    survivesExpiry: true,
   }),
 }
 
@@ -190,7 +190,7 @@ function hasSignal(slugs: string[], bind: Bind): string {
 }
 
 // The first condition skips sessions without labels, which are frequent. A value without a kind matches every kind.
-function hasLabel(values: string[], bind: Bind): string {
+function hasAttribution(values: string[], bind: Bind): string {
   const labels = values.flatMap((value) =>
     value.includes(':') ? [value] : attributionKind.options.map((kind) => `${kind}:${value}`),
   )
@@ -200,6 +200,6 @@ function hasLabel(values: string[], bind: Bind): string {
 // Finds sessions by the indexed search text, which ignores case and Unicode normalization, then compares the exact id.
 function isOfUser(ids: string[], bind: Bind, scope: DataScope): string {
   const texts = ids.map((id) => userTextId(scope, id))
-  const isText = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`
-  return `s.user_text ${isText} and ${equalsAny('s.client_user_id')(ids, bind)}`
+  const textMatch = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`
+  return `s.user_text ${textMatch} and ${equalsAny('s.client_user_id')(ids, bind)}`
 }

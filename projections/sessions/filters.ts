@@ -25,9 +25,9 @@ export interface SessionFilters extends FieldFilters {
   not?: FieldFilters | undefined
 }
 
-const lastingFields = filterNames.filter((name) => filterFields[name].isLasting)
+const lastingFields = filterNames.filter((name) => filterFields[name].survivesExpiry)
 // Reversed, so that signals and attributions, which take longest, are checked last.
-const factFields = filterNames.filter((name) => !filterFields[name].isLasting).reverse()
+const factFields = filterNames.filter((name) => !filterFields[name].survivesExpiry).reverse()
 
 const usesField = (filters: SessionFilters, name: FilterName): boolean =>
   [filters, filters.not].some((fields) => fields?.[name] || fields?.without?.includes(name))

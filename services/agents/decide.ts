@@ -19,7 +19,7 @@ interface RotationItem {
   ip: string
   operator: Operator
   /** True if the address file has all addresses of the operator. */
-  hasAllAddresses: boolean
+  areAllAddressesKnown: boolean
   desiredCountryCode: string
 }
 
@@ -71,20 +71,20 @@ const hasReason: Record<RotationReason, (item: RotationItem, facts: AddressFacts
 
 // The address's provider takes precedence over its network, because providers also sell addresses in other networks.
 function holderOf(
-  { operator, hasAllAddresses }: RotationItem,
+  { operator, areAllAddressesKnown }: RotationItem,
   facts: AddressFacts,
 ): 'the operator' | 'another' | 'unknown' {
   const provider = providerOf(facts)
   const holders = provider ? [provider] : operatorsOfNetwork(facts.asn)
   if (holders.some(({ tag }) => tag === operator.tag)) return 'the operator'
-  return holders.length > 0 || hasAllAddresses ? 'another' : 'unknown'
+  return holders.length > 0 || areAllAddressesKnown ? 'another' : 'unknown'
 }
 
 const providerOf = ({ provider }: AddressFacts) =>
   provider === null ? undefined : findOperatorByName(provider)
 
 /** Returns true if the operator publishes its addresses, and the address file has all of its lists. */
-export const hasAllAddresses = (
+export const knowsAllAddressesOf = (
   { lists }: Operator,
   listedOperators: ReadonlySet<string>,
 ): boolean => lists.length > 0 && lists.every((list) => listedOperators.has(list))

@@ -8,7 +8,7 @@ import type { Clock } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import { findOperator, operatorCatalogue } from '../../infra/ip/operators.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { type AddressFacts, addressFactsOf, decideRotation, hasAllAddresses } from './decide.ts'
+import { type AddressFacts, addressFactsOf, decideRotation, knowsAllAddressesOf } from './decide.ts'
 import { costOf, maxItems, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
@@ -23,7 +23,7 @@ const path = '/v1/agents/ip-rotation'
 // Organizations without the capability get 404.
 const capability = 'ip_rotation'
 
-// Allows time for the operator to replace an IP database.
+// Allows time for the server's administrator to replace an IP database.
 const retryAfterSeconds = 60
 
 export function agentRoutes(
@@ -52,15 +52,14 @@ export function agentRoutes(
     run({ body }) {
       if (missing.length > 0) throw notConfigured(missing)
       const at = clock()
-      const listed = network.listedOperators()
+      const listedOperators = network.listedOperators()
       const data = body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
         const operator = findOperator(proxy_provider)
-        if (!operator)
-          throw new Error(`the body was accepted with the unknown operator of item ${i}`)
+        if (!operator) throw new Error(`item ${i} passed validation but its operator is unknown`)
         const facts = requireFacts(network, { ip, at, name: `items.${i}.ip` })
         const item = { ip, operator, desiredCountryCode: desired_country_code }
-        const isComplete = hasAllAddresses(operator, listed)
-        return decideRotation({ ...item, hasAllAddresses: isComplete }, facts)
+        const areAllAddressesKnown = knowsAllAddressesOf(operator, listedOperators)
+        return decideRotation({ ...item, areAllAddressesKnown }, facts)
       })
       return { data }
     },
@@ -70,7 +69,7 @@ export function agentRoutes(
 const missingText = (missing: string[]) =>
   `IP rotation needs an IP database for ${missing.join(', ')}`
 
-// Without a database, addresses that only that database flags would get `keep`.
+// With a database missing, an address listed only there would wrongly get `keep`.
 function notConfigured(missing: string[]): ApiError {
   return new ApiError('service.unavailable', {
     // The cause is only logged, because the caller cannot fix it.

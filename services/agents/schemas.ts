@@ -16,7 +16,7 @@ const item = z.strictObject({
     .string()
     .refine(isCanonicalPublicAddress, { error: 'a public IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
-    .describe('Public IPv4 or IPv6 address. A CIDR range or shortened notation is refused.'),
+    .describe('Public IPv4 (four decimal numbers) or IPv6 address. No CIDR range or IPv6 zone.'),
   proxy_provider: z
     .string()
     .describe(

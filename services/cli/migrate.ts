@@ -25,7 +25,7 @@ export function defineMigrate(command: Command): void {
 async function runMigrate(options: MigrateOptions): Promise<void> {
   await prepare(options).catch(async (error: unknown) => {
     const { logStartFailure } = await import('./start-failure.ts')
-    logStartFailure('failed to prepare the database and the log', error)
+    logStartFailure(error, 'failed to prepare the database and the log')
     process.exitCode = 1
   })
 }

@@ -14,7 +14,7 @@ export async function runServer(
     ...options
   }: Pick<ServerOptions, 'lookupOptions'> & { takeOverLog?: boolean } = {},
 ): Promise<never> {
-  const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
+  const onFailure = (error: unknown) => logStartFailure(error, 'the server did not start')
   const input = { env: process.env, roles }
   const { config, warnings, ...settings } = await readServerSettings(input).catch((error) => {
     onFailure(error)
@@ -24,7 +24,7 @@ export async function runServer(
   for (const warning of warnings) logger.warn(warning)
   const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...options }
   const onLost = (error: Error) => {
-    logStartFailure('the server is stopping', error)
+    logStartFailure(error, 'the server is stopping')
     process.exitCode = 1
     process.kill(process.pid, 'SIGTERM')
   }

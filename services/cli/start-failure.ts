@@ -8,7 +8,7 @@ import { errorMessage } from '../../infra/thrown.ts'
  * Prints a failed start, whatever LOG_LEVEL is: text on a terminal, otherwise a JSON log line. `summary` is the start of
  * the message, such as "the server did not start".
  */
-export function logStartFailure(summary: string, error: unknown): void {
+export function logStartFailure(error: unknown, summary: string): void {
   if (process.stdout.isTTY) console.error(startFailureText(error, summary))
   else
     createLogger('fatal').fatal(

@@ -10,7 +10,7 @@ import { progressOf } from '../../infra/log/progress.ts'
 
 /** Offsets of one consumer's topic. The consumer may run in any process. */
 export interface BacklogStage {
-  firsts: () => Promise<Position[]>
+  starts: () => Promise<Position[]>
   ends: () => Promise<Position[]>
   /** Returns the next offsets that the consumer will process. */
   committed: () => Promise<Position[]>
@@ -20,8 +20,8 @@ const maxMarks = 64
 
 /**
  * Tracks the age of one partition's oldest unprocessed record. The returned function takes the end offset and the next
- * offset to process, and returns the milliseconds since this process first saw the end beyond the next offset; 0 if
- * there is no backlog.
+ * offset to process, and returns how long ago this process first saw a record that is still unprocessed, in
+ * milliseconds; 0 if there is no backlog.
  */
 export function createAgeTracker(): (reading: {
   end: number
@@ -48,8 +48,8 @@ interface BacklogOptions {
 
 export interface Backlog {
   /**
-   * Returns the age of each partition in milliseconds: stages summed, maximum of the last half second. Empty if
-   * unknown.
+   * Returns the age of each partition in milliseconds: the sum over all stages, at its highest in the last half second.
+   * Empty if unknown.
    */
   ages(): readonly number[]
   stop(): Promise<void>
@@ -66,12 +66,11 @@ export function watchBacklog(options: BacklogOptions): Backlog {
   const readers = stages.map(createReader)
   let recent: { ages: number[]; at: number }[] = []
 
-  async function read(): Promise<boolean> {
+  async function read(): Promise<void> {
     const stageAges = await Promise.all(readers.map((readAges) => readAges(clock)))
     const at = clock()
     const ages = combineByPartition(stageAges, (list) => list.reduce((sum, age) => sum + age, 0))
     recent = [...recent.filter((reading) => at - reading.at < holdMs), { ages, at }]
-    return false
   }
 
   const { stop } = runPeriodically({ intervalMs, work: read, onError })
@@ -96,10 +95,10 @@ function createReader(stage: BacklogStage): (clock: () => number) => Promise<num
   const trackers = new Map<number, ReturnType<typeof createAgeTracker>>()
   return async (clock) => {
     // In two steps, because each concurrent read takes a connection.
-    const firsts = await stage.firsts()
+    const starts = await stage.starts()
     const [ends, stored] = await Promise.all([stage.ends(), stage.committed()])
     const now = clock()
-    return progressOf({ stored, firsts, ends }).map(({ topicPartition, next, end }) => {
+    return progressOf({ stored, starts, ends }).map(({ topicPartition, next, end }) => {
       const ageOf = trackers.get(topicPartition.partition) ?? createAgeTracker()
       trackers.set(topicPartition.partition, ageOf)
       return ageOf({ end, next, now })

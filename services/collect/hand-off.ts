@@ -17,10 +17,11 @@ import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
 import type { HandOffRequest } from './requests.ts'
 import type { Tenant } from './sealed-ids.ts'
 
-interface HandOffDeps {
+interface SealerDeps {
   findDecisions: (decisionIds: string[]) => Promise<FullDecisionRow[]>
   /**
-   * Subscribes to the ids of decisions that became readable; undefined: any may have. Returns the unsubscribe function.
+   * Subscribes to the ids of decisions that became readable, or undefined if any decision may have. Returns the
+   * function that unsubscribes.
    */
   onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
   /** Returns the SHA-256 (lower-case hex) of every valid secret key of the organization and environment. */
@@ -32,7 +33,7 @@ interface HandOffDeps {
   pollMs?: number
 }
 
-export interface HandOff {
+export interface ResultSealer {
   /** Rejects with 409 if the organization has no valid secret key in the environment. */
   requireRecipients(tenant: Tenant): Promise<void>
   /** Waits for the decision and returns it as a sealed token. Rejects with 503 after `timeoutMs`. */
@@ -40,7 +41,7 @@ export interface HandOff {
   close(): void
 }
 
-export function createHandOff(deps: HandOffDeps): HandOff {
+export function createResultSealer(deps: SealerDeps): ResultSealer {
   const decisions = createDecisionWaiter(deps)
   async function requireRecipientHashes(tenant: Tenant): Promise<string[]> {
     const secretHashes = await deps.recipientHashes(tenant)
@@ -68,18 +69,20 @@ export function createHandOff(deps: HandOffDeps): HandOff {
 
 function noRecipient(): ApiError {
   return new ApiError('request.conflict', {
-    message: 'The organization has no secret key in this environment that could open the token.',
+    message:
+      'The organization has no secret key in this environment, so nobody could open the token. Create one.',
     details: { next_action: 'contact_support' },
   })
 }
 
 // All hand-offs in progress share one query at a time.
-function createDecisionWaiter({ findDecisions, onDecided, timeoutMs = 2000, pollMs }: HandOffDeps) {
+function createDecisionWaiter({ findDecisions, onDecided, timeoutMs = 2000, pollMs }: SealerDeps) {
   const onTimeout = (decisionId: string) => () =>
     Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${timeoutMs} ms`)))
   const decisions = createRowWaiter<string, FullDecisionRow>({
     onAdvance: onDecided,
-    // The decision is usually made after the request, so wait for the notification. Polling finds those of repeats.
+    // The decision is usually made after the request, so wait for the notification. A repeated request's decision
+    // already exists and is not announced again; polling finds it.
     searchesImmediately: false,
     pollMs,
     find: (ids, found) =>
@@ -105,6 +108,7 @@ export function tokenPayload(row: FullDecisionRow) {
     score_breakdown: scoreBreakdownJson(row),
     attribution: visibleAttribution(row),
     agent: row.agent,
+    // Kept for API compatibility: the payload of the token's test vectors has it.
     embed: null,
     ...(row.hand_off ? { hand_off: row.hand_off } : {}),
   }
@@ -146,7 +150,7 @@ export function createRecipientCache({ findKeys, keyring, clock }: RecipientsOpt
       hashes.catch(() => cached.delete(id))
       return hashes
     },
-    /** Drops the cached hashes of these organizations; undefined: of all. */
+    /** Drops the cached hashes of these organizations, or of all if undefined. */
     forget(organizationIds: readonly string[] | undefined): void {
       if (!organizationIds) cached.clear()
       for (const organizationId of organizationIds ?? [])

@@ -23,7 +23,7 @@ import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './
 import {
   batchHeadersSchema,
   binaryBodySchema,
-  bodyParamsSchema,
+  bodyPathParams,
   openBodySchema,
   resultHeadersSchema,
 } from './schemas.ts'
@@ -97,7 +97,7 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
   })
 }
 
-const encrypted = { consumes: [binaryType], params: bodyParamsSchema, body: binaryBodySchema }
+const encrypted = { consumes: [binaryType], params: bodyPathParams, body: binaryBodySchema }
 const bodyErrors = errorResponses(409, 410)
 const acceptUnvalidated = () => () => true
 const bodyOptions = {

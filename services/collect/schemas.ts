@@ -9,7 +9,7 @@ const clientKey = z
   .regex(/^[A-Za-z0-9_-]{43}$/)
   .describe('`clientPublicKey` of the document.')
 
-export const bodyParamsSchema = z.object({
+export const bodyPathParams = z.object({
   sessionId: pathId('sid'),
   documentId: z.string().meta({ pattern: '^[A-Za-z0-9_-]+$' }),
 })

@@ -12,7 +12,7 @@ export interface PageAsset {
 }
 
 /** Returns the scripts and styles of the pages. The npm package ships them prebuilt. */
-export async function buildPages(): Promise<PageAsset[]> {
+export async function buildAssets(): Promise<PageAsset[]> {
   return (await bundlePages()).assets
 }
 
@@ -56,7 +56,7 @@ function firstViewBytes(assets: PageAsset[]): number {
 }
 
 if (import.meta.main) {
-  const assets = await buildPages()
+  const assets = await buildAssets()
   for (const { name, text } of assets)
     console.log(`${name}: ${text.length} bytes, ${gzipSync(text).length} gzipped`)
   console.log(`first view: ${firstViewBytes(assets)} bytes gzipped (limit ${maxFirstView})`)

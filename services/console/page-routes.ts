@@ -12,7 +12,7 @@ import {
   pageHeaders,
   sendCompressed,
 } from '../../infra/http/pages.ts'
-import { buildPages } from './bundle.ts'
+import { buildAssets } from './bundle.ts'
 
 const referrer = 'no-referrer'
 const headers = { ...pageHeaders({ referrer, caching: 'no-store' }), ...isolationHeaders }
@@ -71,8 +71,8 @@ function fileTypeOf(name: string): FileType {
 async function compressAssets(
   questionsScript: () => Promise<string>,
 ): Promise<Map<string, CompressedFile>> {
-  const [pages, text] = await Promise.all([buildPages(), questionsScript()])
-  const assets = [...pages, { name: 'questions.js', text }]
+  const [pageAssets, text] = await Promise.all([buildAssets(), questionsScript()])
+  const assets = [...pageAssets, { name: 'questions.js', text }]
   return new Map(
     await Promise.all(assets.map(async ({ name, text }) => [name, await compress(text)] as const)),
   )

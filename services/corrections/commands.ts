@@ -19,7 +19,7 @@ import {
 } from './decide.ts'
 
 /** Links of sessions to visitors, which scoring maintains. */
-export interface LinkedVisitors {
+export interface VisitorLinks {
   /** Blocks scoring, and therefore linking, until the transaction ends. */
   lockLinks(tx: Tx): Promise<void>
   /** Returns sessions of the visitor, at most `limit`. */
@@ -32,7 +32,7 @@ export interface LinkedVisitors {
 }
 
 export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
-  visitors: LinkedVisitors
+  visitors: VisitorLinks
 }
 
 export type SplitResult = Pick<
@@ -65,7 +65,7 @@ export async function splitVisitor(
   const [split = earlierSplit] = events.flatMap((event) =>
     event.type === 'VisitorCorrected' ? [event.data] : [],
   )
-  if (!split) throw unavailable(new Error(`the split that created ${newVisitorId} is not readable`))
+  if (!split) throw unavailable(new Error(`the read model has no split to ${newVisitorId} yet`))
   return split
 }
 
@@ -92,8 +92,8 @@ export async function mergeVisitors(
   return events.flatMap((event) => (event.type === 'VisitorMerged' ? [event.data.session_id] : []))
 }
 
-// Corrections read scoring's links, which `lockLinks` locks, so no read model has to catch up first.
-function reassignmentDefaults(visitors: LinkedVisitors, { organizationId }: DataScope) {
+// Corrections read scoring's links, which `lockLinks` locks, and of the read models only `alsoReads`.
+function reassignmentDefaults(visitors: VisitorLinks, { organizationId }: DataScope) {
   return {
     locks: [`visitors:${organizationId}`],
     topic: eventTopics.VisitorSplit,

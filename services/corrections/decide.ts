@@ -45,7 +45,7 @@ export function decideSplit(
   { sessions, alreadySplit }: SplitState,
   command: SplitVisitor,
 ): DecidedEvent[] {
-  const { visitorId: earlier_visitor_id, sessionIds, now: split_at } = command
+  const { visitorId, sessionIds, now: split_at } = command
   if (sessionIds.every((id) => alreadySplit.includes(id))) return []
   if (sessions.length === 0) throw noSuchVisitor()
   const foreign = sessionIds.find((id) => !sessions.includes(id))
@@ -62,22 +62,22 @@ export function decideSplit(
       issue: 'leaves the visitor no session',
       expected: 'must leave the visitor at least one session',
     })
-  const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
+  const newVisitorId = splitVisitorId(visitorId, sessionIds)
   const moves = sessionIds.map((session_id) => {
     const move = {
       session_id,
-      visitor_id,
-      earlier_visitor_id,
+      visitor_id: newVisitorId,
+      earlier_visitor_id: visitorId,
       cause: 'operator' as const,
       split_at,
     }
-    return reassignedEvent({
+    return newReassignmentEvent({
       type: 'VisitorSplit',
-      data: { ...moveMembers(move, command), ...move },
+      data: { ...commonMoveFields(move, command), ...move },
     })
   })
-  const ids = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
-  return [correctedEvent(command, { kind: 'split', session_ids: sessionIds, ...ids }), ...moves]
+  const ids = { visitor_id: visitorId, other_visitor_id: newVisitorId }
+  return [newCorrectionEvent(command, { kind: 'split', session_ids: sessionIds, ...ids }), ...moves]
 }
 
 /** Derives the new visitor's id from the sessions, so that a repeated split gets the same id. */
@@ -96,28 +96,28 @@ export function decideMerge(
   { hasSurvivor, sessions }: MergeState,
   command: MergeVisitors,
 ): DecidedEvent[] {
-  const { visitorId: visitor_id, mergedVisitorId: earlier_visitor_id, now: merged_at } = command
-  if (visitor_id === earlier_visitor_id)
+  const { visitorId, mergedVisitorId: mergedId, now: merged_at } = command
+  if (visitorId === mergedId)
     throw invalidField({
       name: 'visitor_id',
       issue: 'is the visitor itself',
       expected: 'must differ from the visitor in the path',
-      received: visitor_id,
+      received: visitorId,
     })
   if (!hasSurvivor || sessions.length === 0) throw noSuchVisitor()
   if (sessions.length > maxSessionsPerCorrection) {
-    const issue = `has more than ${maxSessionsPerCorrection} sessions: name it in the path, and the other one here`
-    throw invalidField({ name: 'visitor_id', issue, received: earlier_visitor_id })
+    const issue = `has more than ${maxSessionsPerCorrection} sessions; put it in the path and the other visitor here`
+    throw invalidField({ name: 'visitor_id', issue, received: mergedId })
   }
   const moves = sessions.map((session_id) => {
-    const move = { session_id, visitor_id, earlier_visitor_id, merged_at }
-    return reassignedEvent({
+    const move = { session_id, visitor_id: visitorId, earlier_visitor_id: mergedId, merged_at }
+    return newReassignmentEvent({
       type: 'VisitorMerged',
-      data: { ...moveMembers(move, command), ...move },
+      data: { ...commonMoveFields(move, command), ...move },
     })
   })
-  const ids = { visitor_id, other_visitor_id: earlier_visitor_id }
-  return [correctedEvent(command, { kind: 'merge', session_ids: sessions, ...ids }), ...moves]
+  const ids = { visitor_id: visitorId, other_visitor_id: mergedId }
+  return [newCorrectionEvent(command, { kind: 'merge', session_ids: sessions, ...ids }), ...moves]
 }
 
 export const noSuchVisitor = () =>
@@ -128,7 +128,7 @@ export const noSuchVisitor = () =>
 type Move = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
 
 // Returns the members common to VisitorSplit and VisitorMerged. Confidence is 100, because a person decided.
-function moveMembers(
+function commonMoveFields(
   { session_id, visitor_id, earlier_visitor_id }: Move,
   { scope: { organizationId, environment }, now }: Correction,
 ) {
@@ -143,7 +143,7 @@ function moveMembers(
   return { event_id, organization_id: organizationId, environment, confidence: 100 }
 }
 
-function reassignedEvent(
+function newReassignmentEvent(
   event: Extract<DomainEvent, { type: 'VisitorSplit' | 'VisitorMerged' }>,
 ): DecidedEvent {
   const { organization_id: organizationId, environment, event_id: eventId } = event.data
@@ -161,7 +161,7 @@ type Details = Pick<
   'kind' | 'visitor_id' | 'other_visitor_id' | 'session_ids'
 >
 
-function correctedEvent({ scope, reason, now }: Correction, details: Details): DecidedEvent {
+function newCorrectionEvent({ scope, reason, now }: Correction, details: Details): DecidedEvent {
   const { organizationId, environment } = scope
   const { visitor_id, other_visitor_id } = details
   const ids = { organization_id: organizationId, environment }

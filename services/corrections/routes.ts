@@ -8,7 +8,7 @@ import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { type Clock, isId } from '../../infra/ids.ts'
 import { characterCount, isOneLine, isVisible } from '../../infra/text.ts'
 import { iso } from '../../projections/sessions/decision-json.ts'
-import { type LinkedVisitors, mergeVisitors, splitVisitor } from './commands.ts'
+import { mergeVisitors, splitVisitor, type VisitorLinks } from './commands.ts'
 import { maxSessionsPerCorrection, noSuchVisitor } from './decide.ts'
 
 export interface CorrectionOptions {
@@ -16,15 +16,14 @@ export interface CorrectionOptions {
   idempotency: Idempotency
   decideAs: DecideAs
   clock: Clock
-  visitors: LinkedVisitors
+  visitors: VisitorLinks
 }
 
 const tag = 'Visitor fingerprints'
 const path = '/v1/organizations/:organizationId/visitors/:visitorId'
 const params = organizationParams.extend({ visitorId: pathId('vid') })
 const requirements = 'Requires the `visitors:manage` secret-key scope.'
-const effects =
-  '`session.fingerprint.calculated` is raised again for each moved session. Rebuilding the read models keeps the correction.'
+const effects = '`session.fingerprint.calculated` is raised again for each moved session.'
 
 const maxReasonCharacters = 500
 const reason = z
@@ -78,7 +77,7 @@ function splitRoute(app: FastifyInstance, options: CorrectionOptions): void {
     operationId: 'splitVisitor',
     tag,
     summary: 'Split a visitor',
-    description: `${requirements} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session that has no stored id and matches both visitors gets a new visitor. ${effects} A repeated request changes nothing and returns the first response.`,
+    description: `${requirements} Moves sessions of a visitor to a new visitor. Ids stored by their clients then resolve to the new visitor. A later session without a stored id that resembles both visitors is treated as a new visitor. ${effects} A repeated request changes nothing and returns the first response.`,
     params,
     body: splitBody,
     parameterSet: 'visitor_split',
@@ -131,7 +130,7 @@ function mergeRoute(app: FastifyInstance, options: CorrectionOptions): void {
     operationId: 'mergeVisitors',
     tag,
     summary: 'Merge two visitors',
-    description: `${requirements} Moves all sessions of another visitor to this one. Ids stored by clients of either visitor then resolve to the remaining one and no longer cause a split. ${effects}`,
+    description: `${requirements} Moves all sessions of another visitor to this one. Ids stored by clients of either visitor then resolve to the remaining one. An earlier id that reappears does not split it again. ${effects}`,
     params,
     body: mergeBody,
     parameterSet: 'visitor_merge',

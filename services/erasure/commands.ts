@@ -198,7 +198,7 @@ function subjectOf(master: MasterKey, { scope, person }: ErasureRequest) {
   const isUser = 'clientUserId' in person
   return {
     visitorId: null,
-    userDigest: isUser ? digestUserId(master, scope, person.clientUserId) : null,
+    userDigest: isUser ? digestSubject(master, scope, person.clientUserId) : null,
   }
 }
 
@@ -206,15 +206,15 @@ function subjectOf(master: MasterKey, { scope, person }: ErasureRequest) {
 function receiptKeysOf(keyring: Keyring, { scope, person }: ErasureRequest) {
   if ('visitorId' in person) return { visitorId: person.visitorId }
   const user = 'clientUserId' in person ? person.clientUserId : ''
-  return { userDigests: keyring.all.map((master) => digestUserId(master, scope, user)) }
+  return { userDigests: keyring.all.map((master) => digestSubject(master, scope, user)) }
 }
 
 /** Returns an HMAC, because a plain hash of a user id could be reversed by guessing ids. */
-export function digestUserId(
+export function digestSubject(
   master: MasterKey,
   { organizationId, environment }: DataScope,
-  user: string,
+  subject: string,
 ): string {
-  const text = [organizationId, environment, user].join('\0')
+  const text = [organizationId, environment, subject].join('\0')
   return createHmac('sha256', master.secretKey('erased-user')).update(text).digest('hex')
 }

@@ -7,7 +7,7 @@ import {
   appendErasure,
   appendPersonErasure,
   countWebhooks,
-  digestUserId,
+  digestSubject,
   waitUntilErased,
 } from './commands.ts'
 
@@ -59,7 +59,7 @@ async function eraseInScope(
     }),
     subject: {
       visitorId: null,
-      userDigest: digestInput && digestUserId(deps.keyring.current, scope, digestInput),
+      userDigest: digestInput && digestSubject(deps.keyring.current, scope, digestInput),
     },
   })
 }
@@ -93,7 +93,7 @@ export async function eraseGateAccount(
   await eraseGateSessions(deps, { sessions, gateAccountId })
   await waitUntilErased(deps, projections)
   const digestInput = accountDigestInput(gateAccountId)
-  const userDigests = deps.keyring.all.map((master) => digestUserId(master, scope, digestInput))
+  const userDigests = deps.keyring.all.map((master) => digestSubject(master, scope, digestInput))
   return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
 }
 

@@ -79,7 +79,7 @@ function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonK
     operationId: `erase${kind.name}`,
     tag,
     summary: `Erase a ${kind.name.toLowerCase()}`,
-    description: `Requires the \`visitors:erase\` secret-key scope. Permanently erases ${kind.subject}, and responds once no read model has the data. A repeated request erases sessions that were added since, or returns the same receipt.`,
+    description: `Requires the \`visitors:erase\` secret-key scope. Permanently erases ${kind.subject}, and responds once the data is gone from all queries. A repeated request erases sessions that were added since, or returns the same receipt.`,
     params: kind.params,
     responses: { 200: single(erasureSchema) },
     errors: [404],
@@ -104,7 +104,7 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
     tag,
     summary: 'Erase the personal data of a Gate account',
     description:
-      "Requires the `visitors:erase` secret-key scope. Permanently erases, for the signup and all logins, the agents' addresses and user agents, the account's name and metadata, and the sessions of the consent pages. Pending signups and logins are ended. The account at the service and its agent token are kept. A repeated request erases data that was added since, or returns the same receipt.",
+      "Requires the `visitors:erase` secret-key scope. Permanently erases the data of the signup and all logins: the agents' addresses and user agents, the account's name and metadata, and the sessions of the consent pages. Pending signups and logins are ended. The account at the service and its agent token are kept. A repeated request erases data that was added since, or returns the same receipt.",
     params: organizationParams.extend({ gateAccountId: pathId('gacct') }),
     responses: { 200: single(erasureSchema) },
     errors: [404],

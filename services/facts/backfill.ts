@@ -2,7 +2,8 @@
 // Columns of tidegate.facts_organizations, which has no row for an organization until its topic is first turned on:
 //   noted_up_to (the cursor): '' = backfill not started, a session id = enqueued up to there, null = finished.
 //   policy: the policy of the last backfill, as the list of hidden columns, or `off`.
-//   is_noted: change capture is on. It is turned off when a backfill for `off` has enqueued the last tombstones.
+//   is_noted: change capture is on. Stays on after the topic is turned off, until tombstones for all sessions are
+//     enqueued.
 // Invariant: change capture commits before the backfill reads its first row, so a row that changes meanwhile is
 // enqueued by at least one of them.
 
@@ -61,7 +62,7 @@ export async function backfillBatch(tx: Tx): Promise<boolean> {
        insert into tidegate.facts_notes (session_id) select session_id from batch where organization_id = $1
      )
      update tidegate.facts_organizations set
-       noted_up_to = (select max(session_id) from batch having count(*) = $3),
+       noted_up_to = (select max(session_id) from batch having count(*) = $3), -- null = finished: the batch is not full
        is_noted = $4 or (select count(*) from batch) = $3
      where organization_id = $1`,
     [id, cursor, batchSize, policy !== 'off'],
@@ -69,7 +70,8 @@ export async function backfillBatch(tx: Tx): Promise<boolean> {
   return true
 }
 
-// Waits for transactions that began before change capture was turned on, so that the backfill sees their rows.
+// Waits for transactions that began before change capture was turned on, so that the backfill sees their rows. They
+// hold `buildLock` shared until they end.
 async function waitForWriters(tx: Tx): Promise<void> {
   const build = await findLiveBuild(tx, 'sessions')
   if (build) await tx.query('select pg_advisory_xact_lock($1)', [buildLock(build)])

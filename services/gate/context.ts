@@ -80,14 +80,18 @@ export interface GateOptions {
 }
 
 export interface GateParts extends GateOptions {
+  /** Rate limits of requests. */
   limits: GateLimits
+  /** Data keys of credentials that wait for an agent. */
   vault: Vault
+  /** Open consent pages. */
   pages: Pages
 }
 
 /** Dependencies of commands. A repeated command gets the same `random` and `idTime`, so it generates the same ids. */
 export interface GateDeps extends GateParts {
   decide: Decide
+  /** Epoch milliseconds encoded in new ids. Default: the time of the command. */
   idTime?: number
 }
 
@@ -100,15 +104,19 @@ export interface Approvals {
 }
 
 export interface GateContext extends GateParts {
+  /** Work on started approvals in this process. */
   approvals: Approvals
+  /** Authenticates the API keys of requests. */
   auth: Auth
+  /** Answers a repeated POST with the stored response. */
   idempotency: Idempotency
   /**
    * Runs `read` once Gate's read model has caught up, because a stale one would show revoked tokens as usable. Throws
    * 503 `service.unavailable` if it does not catch up in time.
    */
   readFresh: <T>(read: () => Promise<T>) => Promise<T>
+  /** Returns the dependencies of a command that may be repeated, with its `random` and time (see `GateDeps`). */
   depsOf(command: Command, decide: Decide): GateDeps
   /** Returns a `Decide` whose actor is the API key of the request. */
-  decideByKey(request: FastifyRequest): Decide
+  decideAsCaller(request: FastifyRequest): Decide
 }

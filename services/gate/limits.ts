@@ -43,8 +43,11 @@ returning points as count, (expire - ${now})::float8 as "endsInMs"`
 
 export function createGateLimits(pool: pg.Pool) {
   return {
-    /** Throws 429 `gate.rate_limit` over the limit. Fails closed: rejects if the database is unavailable. */
-    async count(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void> {
+    /**
+     * Counts the request, and throws 429 `gate.rate_limit` over the limit. Fails closed: rejects if the database is
+     * unavailable.
+     */
+    async enforce(limit: keyof typeof rules, ...key: [string, ...string[]]): Promise<void> {
       // Hashed, because some keys are tokens or codes.
       const id = createHash('sha256').update(key.join('\0')).digest('base64url')
       const { points, seconds } = rules[limit]

@@ -132,6 +132,6 @@ export async function requireSignup(
   const token = readToken(request, 'gtpoll')
   if (!matchesTokenHash(keyring, { token, hash: signup.poll_token_hash }))
     throw new ApiError('auth.invalid_api_key')
-  await limits.count(limit, token)
+  await limits.enforce(limit, token)
   return signup
 }

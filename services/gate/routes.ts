@@ -40,7 +40,7 @@ export async function gateRoutes(
     idempotency,
     readFresh: createFreshReader(parts),
     depsOf: ({ random, now }, decide) => ({ ...parts, decide, random, idTime: now }),
-    decideByKey: (request) => parts.decideAs(auth.actor(request), request),
+    decideAsCaller: (request) => parts.decideAs(auth.actor(request), request),
   }
   for (const register of routes) await register(app, context)
 }

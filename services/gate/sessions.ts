@@ -80,15 +80,15 @@ export function gateEventsOf(key: string) {
 }
 
 /**
- * Returns an event of the session. The event id is derived from the session and `name`, so that a repeated decision
- * makes the same event. Names must be unique within a session and never change.
+ * Returns an event of the session. The event id is derived from the session and `idParts`, so that a repeated
+ * decision makes the same event. They must be unique within a session and never change.
  */
 export function sessionEvent(
   session: Pick<GateSessionRow, 'id' | 'organization_id' | 'environment'>,
   event: DomainEvent,
-  { now, name = [event.type] }: { now: number; name?: string[] },
+  { now, idParts = [event.type] }: { now: number; idParts?: string[] },
 ): DecidedEvent {
-  return eventAbout(session, event, { eventId: derivedId('evt', session.id, ...name), now })
+  return eventAbout(session, event, { eventId: derivedId('evt', session.id, ...idParts), now })
 }
 
 /** The agent sees `problem`, so it must not quote the service's response. */

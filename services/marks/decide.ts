@@ -46,7 +46,7 @@ export function decideMark({ sessions, marks }: MarkState, command: MarkSessions
   })
   return changed.map((session_id) => {
     const ids = {
-      ...sessionIdsOf(session_id, command),
+      ...sessionFields(session_id, command),
       event_id: eventIdOf('marked', mark_id, session_id),
     }
     return markEvent({ type: 'SessionMarked', data: { ...ids, mark_id, label, reason, marked_at } })
@@ -59,7 +59,7 @@ export function decideUnmark(sessions: string[], command: MarkCommand): DecidedE
   const { markId: mark_id, now: unmarked_at } = command
   return sessions.map((session_id) => {
     const ids = {
-      ...sessionIdsOf(session_id, command),
+      ...sessionFields(session_id, command),
       event_id: eventIdOf('unmarked', mark_id, session_id),
     }
     return markEvent({ type: 'SessionUnmarked', data: { ...ids, mark_id, unmarked_at } })
@@ -89,7 +89,7 @@ function validateTarget(sessions: string[], target: SessionSelector): void {
 
 const eventIdOf = (kind: 'marked' | 'unmarked', ...ids: string[]) => derivedId('evt', kind, ...ids)
 
-function sessionIdsOf(session_id: string, { scope }: MarkCommand) {
+function sessionFields(session_id: string, { scope }: MarkCommand) {
   return { session_id, organization_id: scope.organizationId, environment: scope.environment }
 }
 

@@ -53,7 +53,7 @@ function deleteMarkRoute(app: FastifyInstance, options: CommandRouteOptions): vo
     auth: auth.requireSecret('sessions:mark'),
     operationId: 'deleteMark',
     tag,
-    summary: 'Delete a label',
+    summary: 'Delete a mark',
     description: `${requirements} Removes the mark from all its sessions, whose previous marks take effect again. Returns the deleted mark.`,
     params: z.object({ markId: pathId('mrk') }),
     rejectBodyAs: 'session_mark_delete',
@@ -74,5 +74,5 @@ function deleteMarkRoute(app: FastifyInstance, options: CommandRouteOptions): vo
 function requireMark(rows: StoredMark[]): z.output<typeof markSchema> {
   const [first] = rows
   if (first) return markJson(first, rows.length)
-  throw unavailable(new Error('the mark is not readable'))
+  throw unavailable(new Error('the mark has not reached the read model yet'))
 }

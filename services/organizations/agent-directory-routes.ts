@@ -134,11 +134,11 @@ const listJson = (directories: AgentDirectoryRow[]) => ({
 })
 
 /** Returns a directory for the API and the CLI. */
-export function directoryJson({ domain, name, changed_at }: AgentDirectoryRow) {
+export function directoryJson({ domain, name, changed_at: addedAt }: AgentDirectoryRow) {
   return {
     object: 'agent_directory' as const,
     domain,
     name,
-    added_at: new Date(changed_at).toISOString(),
+    added_at: new Date(addedAt).toISOString(),
   }
 }

@@ -40,7 +40,7 @@ const auditEntrySchema = z
         id: z
           .string()
           .describe(
-            'Depends on `type`. `key`: the key id, or `live` if a test key reads an entry made by a live key. `operator`: the command. `agent`: its delivery key or Gate account. `person`: the console session, or `consent-page`. Others: the component of the server.',
+            'Depends on `type`. `key`: the key id. To test keys, live keys appear only as `live`. `operator`: the command. `agent`: its delivery key or Gate account. `person`: the console session, or `consent-page`. Others: the component of the server.',
           ),
       })
       .meta({ id: 'AuditActor' }),
@@ -59,7 +59,7 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
     tag: 'Organizations',
     summary: 'List audit log entries',
     description:
-      'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and entries that apply to both. Data sent by clients and webhook deliveries are not included.',
+      'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and entries that apply to both. Excludes webhook deliveries and data that clients send.',
     params: organizationParams,
     query: z.object(pageQuery),
     beforeValidation: refuseOffset,

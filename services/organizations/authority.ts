@@ -20,7 +20,7 @@ export const callerKindOf = (by: KeyCaller): CallerKind => (by === 'operator' ? 
  */
 export function noSuchKey(): ApiError {
   return new ApiError('request.not_found', {
-    message: 'No API key with this id exists for this caller, or it is revoked.',
+    message: 'No active API key with this id is visible to this caller.',
   })
 }
 
@@ -42,15 +42,18 @@ export function checkGrant(
 }
 
 /** Throws 422 for a live key if the caller is a test key, and 403 for scopes that the caller lacks. */
-export function checkIssue(spec: KeySpec, by: KeyCaller): void {
+export function requireMayIssue(spec: KeySpec, by: KeyCaller): void {
   if (isOutOfReach(spec.environment, by)) {
-    const expected = 'test, as the caller'
+    const expected = 'test, because the caller is a test key'
     throw invalid({ name: 'environment', issue: 'not_allowed', expected }, 'api_key_create')
   }
   checkGrant(spec, by)
 }
 
-/** Returns `requester` for `Idempotency.run`, which returns a stored response only to keys with the same scopes. */
+/**
+ * Returns the caller's scopes in canonical order, as the `requester` of `Idempotency.run`, so that a stored response is
+ * replayed only to callers with the same scopes. Returns undefined for `*`.
+ */
 export function scopeSetOf({ scopes }: Caller): string | undefined {
   return scopes.includes('*') ? undefined : scopes.toSorted().join(' ')
 }

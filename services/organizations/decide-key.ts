@@ -12,9 +12,9 @@ import type { ApiKeyIssued, ApiKeyRevoked, Environment } from '../../schemas/eve
 import {
   callerKindOf,
   checkGrant,
-  checkIssue,
   type KeyCaller,
   noSuchKey,
+  requireMayIssue,
   requireReachableKey,
 } from './authority.ts'
 import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
@@ -73,7 +73,7 @@ export function decideKeyIssue(
 ): DecidedEvent[] {
   // Applies to operators, too: keys of an inactive organization don't work.
   requireUsableOrganization(organization, 'key')
-  checkIssue(command.spec, command.by)
+  requireMayIssue(command.spec, command.by)
   if (existing) return []
   if (counts.active >= maxActiveKeys) {
     const limit = `An organization can have ${maxActiveKeys} active keys`

@@ -72,9 +72,7 @@ export function aggregatesRoute(
     summary: 'Count sessions',
     description: `Requires the \`sessions:list\` secret-key scope. Counts sessions by interval and by fields of their newest decisions. Takes the filters of \`GET /v1/sessions\`, except \`search\`, and returns the same header \`X-Filters-Applied\`. Costs ${baseCost} units, and more if many sessions must be read one by one: with filters, two fields, or intervals of a minute.`,
     query,
-    beforeValidation: createFilterCheck(
-      new Map([['search', 'filters; only the list can be searched']]),
-    ),
+    beforeValidation: createFilterCheck(new Map([['search', 'only GET /v1/sessions supports it']])),
     responses: { 200: single(aggregatesSchema) },
     errors: [422],
     async run(request, { reply }) {

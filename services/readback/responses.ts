@@ -27,12 +27,12 @@ import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 export interface SessionExtras {
   identification?: Identification | null | undefined
   score?: ScoreExplanation | undefined
-  withLog?: boolean
+  withLogPosition?: boolean
 }
 
 export function sessionDetail(
   row: SessionDetailRow,
-  { identification, score, withLog = false }: SessionExtras = {},
+  { identification, score, withLogPosition = false }: SessionExtras = {},
 ): Record<keyof SessionDetail, unknown> {
   const { detail } = row
   const { url, referrer, user_agent } = detail.request
@@ -54,7 +54,7 @@ export function sessionDetail(
     visitor_fingerprint: detailVisitor(row),
     identification,
     score,
-    log: withLog ? { topic: eventTopics.SessionScored, ...row.logPosition } : undefined,
+    log: withLogPosition ? { topic: eventTopics.SessionScored, ...row.logPosition } : undefined,
     connection_fingerprint: detail.connection_fingerprint,
     previous_decisions: row.previous_decisions.map(detailDecision),
     request: { url, referrer, user_agent },
@@ -72,6 +72,7 @@ export function sessionDetail(
     native_motion_print: detail.native_motion_print,
     device_identity: detail.device_identity,
     install_id: detail.install_id,
+    // Unused, but required by `sessionDetailSchema`.
     behavior: null,
   }
 }
@@ -177,6 +178,7 @@ export function visitorSummary(row: VisitorRow): VisitorSummary {
       first_seen_at: iso(row.first_seen_at),
       last_seen_at: iso(row.last_seen_at),
       seen_count: row.seen_count,
+      // Kept for API compatibility: the published API requires a time, but visitors have no fixed expiry.
       expires_at: '9999-12-31T00:00:00.000Z',
     },
     latest_request: row.latest_request,

@@ -74,9 +74,8 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
         ? row.visitor && (await explainMatch(row.id))
         : undefined
       const score = isIncluded(include, 'score') ? await explainScore(row.detail) : undefined
-      return {
-        data: sessionDetail(row, { identification, score, withLog: isIncluded(include, 'log') }),
-      }
+      const withLogPosition = isIncluded(include, 'log')
+      return { data: sessionDetail(row, { identification, score, withLogPosition }) }
     },
   })
 }

@@ -8,7 +8,7 @@ import { reassignmentRuleOf, reassignSessions, reassignStates } from './visitors
  * Reassigns sessions to other visitors, for corrections. Corrections block scoring and write its tables directly: as
  * events that scoring consumes, they couldn't report the outcome, and two topics would need a common order.
  */
-export const linkedVisitors = {
+export const visitorLinks = {
   lockLinks: pauseScoring,
 
   async sessionsOf(

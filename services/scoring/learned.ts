@@ -44,7 +44,6 @@ export function followLearnedAnswers({ pool, logger, clock, keyring }: FollowOpt
       if (!hasWarned && !current.overview().some(({ isLearned }) => isLearned))
         logger.warn(nothingLearnedWarning)
       hasWarned = true
-      return false
     },
     onError: (err) => logger.warn({ err }, 'failed to read learned answers; retrying'),
   })

@@ -61,10 +61,10 @@ export async function waitForScoring(
   { timeoutMs = 10_000, pollMs = 50 } = {},
 ): Promise<void> {
   const topic = eventTopics.BatchReceived
-  const firsts = await log.firstPositions(topic)
+  const starts = await log.firstPositions(topic)
   const ends = await log.endPositions(topic)
   const isBehind = async () =>
-    progressOf({ stored: await readOffsets(pool, topic), firsts, ends }).some(
+    progressOf({ stored: await readOffsets(pool, topic), starts, ends }).some(
       ({ next, end }) => next < end,
     )
   const until = performance.now() + timeoutMs

@@ -66,12 +66,12 @@ export function watchStall(options: StallOptions) {
     registers: [registry],
   })
 
-  async function work(): Promise<false> {
+  async function work(): Promise<void> {
     const stored = await readStored()
-    const firsts = await log.firstPositions(topic)
+    const starts = await log.firstPositions(topic)
     const ends = await log.endPositions(topic)
     const [read, end] = [sumOf(stored), sumOf(ends)]
-    const progress = progressOf({ stored, firsts, ends })
+    const progress = progressOf({ stored, starts, ends })
     const waiting = progress.reduce((sum, { next, end }) => sum + end - next, 0)
     const seconds = stalledMs({ end, waiting, read, now: clock() }) / 1000
     gauge.set(seconds)
@@ -84,7 +84,6 @@ export function watchStall(options: StallOptions) {
     if (reason && !wasStalled)
       logger.error(fields, 'scoring is stalled: it reads nothing while its backlog grows')
     if (wasStalled && !reason) logger.info(fields, 'scoring resumed')
-    return false
   }
 
   const onError = (err: unknown) =>

@@ -12,7 +12,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
 import { type Claims, claimPoolOptions, createClaims, createClaimTable } from '../collect/claims.ts'
-import { createHandOff, createRecipientCache, type HandOff } from '../collect/hand-off.ts'
+import { createRecipientCache, createResultSealer, type ResultSealer } from '../collect/hand-off.ts'
 import {
   createDocumentCounter,
   createShedCounter,
@@ -96,7 +96,7 @@ export function openAdmission(core: Core, { registry, undo }: OpenParts): Admiss
 
 // Caches first positions, because they only change when records expire. Ends are read four times a second.
 const rangeOf = (log: Core['log'], topic: Topic) => ({
-  firsts: cachedFor(5000, () => log.firstPositions(topic)),
+  starts: cachedFor(5000, () => log.firstPositions(topic)),
   ends: () => log.endPositions(topic),
 })
 
@@ -109,9 +109,9 @@ interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectRoutePa
   publicUrl: string
 }
 
-export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
+export function addCollect(app: FastifyInstance, parts: CollectParts): ResultSealer {
   const { pool, random, applied, config, publicUrl, recipients, localDecisions } = parts
-  const handOff = createHandOff({
+  const resultSealer = createResultSealer({
     async findDecisions(ids) {
       const local = localDecisions.take(ids).map(decisionRowOf)
       const missing = ids.filter((id) => !local.some(({ event_id }) => event_id === id))
@@ -124,8 +124,8 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
   })
   collectRoutes(app, {
     ...parts,
-    requireRecipients: handOff.requireRecipients,
-    sealResult: handOff.sealResult,
+    requireRecipients: resultSealer.requireRecipients,
+    sealResult: resultSealer.sealResult,
     sourceMbPerHour: config.COLLECT_SOURCE_MB_PER_HOUR,
     organizationMbPerHour: config.COLLECT_ORGANIZATION_MB_PER_HOUR,
     batchIntervalMs: config.BATCH_INTERVAL_MS,
@@ -135,5 +135,5 @@ export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
       maxLifetimeMs: config.SIGNATURE_MAX_SECONDS * 1000,
     },
   })
-  return handOff
+  return resultSealer
 }

@@ -76,9 +76,9 @@ export function createLagReader(core: Pick<Core, 'pool' | 'log'>): LagReader {
   async function lagsOf({ name, topics, committed }: ConsumerGroup): Promise<Lag[]> {
     // Read committed offsets before the ends, so that no lag is negative.
     const stored = await committed()
-    const firsts = (await Promise.all(topics.map((topic) => log.firstPositions(topic)))).flat()
+    const starts = (await Promise.all(topics.map((topic) => log.firstPositions(topic)))).flat()
     const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
-    return progressOf({ stored, firsts, ends }).map(({ topicPartition, next, end }) => {
+    return progressOf({ stored, starts, ends }).map(({ topicPartition, next, end }) => {
       const key = `${name} ${partitionName(topicPartition)}`
       const ageOf = trackers.get(key) ?? createAgeTracker()
       trackers.set(key, ageOf)

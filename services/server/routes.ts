@@ -6,7 +6,7 @@ import type { Idempotency } from '../../infra/idempotency/idempotency.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { agentRoutes } from '../agents/routes.ts'
-import type { HandOff } from '../collect/hand-off.ts'
+import type { ResultSealer } from '../collect/hand-off.ts'
 import { firstContinuityId } from '../collect/sealed-ids.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { correctionRoutes } from '../corrections/routes.ts'
@@ -19,7 +19,7 @@ import { auditRoutes } from '../organizations/audit-routes.ts'
 import { serverOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { readbackRoutes } from '../readback/routes.ts'
-import { linkedVisitors } from '../scoring/correct-visitors.ts'
+import { visitorLinks } from '../scoring/correct-visitors.ts'
 import { stopLinking } from '../scoring/erase.ts'
 import { createScoreExplainer } from '../scoring/explain/score.ts'
 import type { Directories } from '../scoring/identity/directories.ts'
@@ -67,11 +67,11 @@ export interface RouteParts {
   packages?: PackageSource | undefined
 }
 
-/** Adds the routes of the roles. Returns collect's hand-off, which the caller must close. */
+/** Adds the routes of the roles. Returns collect's result sealer, which the caller must close. */
 export async function addRoutes(
   app: FastifyInstance,
   parts: RouteParts,
-): Promise<HandOff | undefined> {
+): Promise<ResultSealer | undefined> {
   const { core, accessControl, network, roles, demo, gate, collect, publicUrl, agents } = parts
   const { consoleMeter: meter, ...keys } = accessControl
   if (agents) addRequestRoutes(app, { ...parts, agents })
@@ -109,7 +109,7 @@ function addRest(app: FastifyInstance, { core, network, ...access }: RestParts):
   scoringModelRoutes(app, readOptions)
   organizationRoutes(app, options)
   auditRoutes(app, options)
-  correctionRoutes(app, { ...options, visitors: linkedVisitors })
+  correctionRoutes(app, { ...options, visitors: visitorLinks })
   markRoutes(app, options)
   agentRoutes(app, { ...readOptions, network })
   webhookRoutes(app, options)

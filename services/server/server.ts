@@ -140,7 +140,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       ? await createConsoleApp(core, { app, publicUrl, isStopping })
       : {}
     undo.defer(() => consoles.separateApp?.close())
-    const handOff = await addRoutes(app, {
+    const resultSealer = await addRoutes(app, {
       core,
       accessControl,
       network,
@@ -156,7 +156,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       isDevelopment,
       packages: config.SDK_PACKAGES === 'on' ? packages : undefined,
     })
-    undo.defer(() => handOff?.close())
+    undo.defer(() => resultSealer?.close())
     undo.defer(() => app.close())
     await listenOnPort(metrics, 'METRICS_PORT', config)
     await listenOnPort(schemas, 'SCHEMAS_PORT', config)

@@ -107,7 +107,7 @@ export async function startApi(options: ApiOptions = {}) {
   const registry = new Registry()
   const missingProxy = createMissingProxyDetector(core)
   await using undo = new AsyncDisposableStack()
-  const handOff = await addRoutes(app, {
+  const resultSealer = await addRoutes(app, {
     core,
     accessControl,
     network,
@@ -192,7 +192,7 @@ export async function startApi(options: ApiOptions = {}) {
     given,
     async stop() {
       await app.close()
-      handOff?.close()
+      resultSealer?.close()
       await gate?.stop()
       await undoing.disposeAsync()
       await world.close()

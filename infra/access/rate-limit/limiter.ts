@@ -31,7 +31,7 @@ export interface RateLimitResult {
 }
 
 export interface RateLimiter {
-  /** Admits synchronously, by the last known balance, while few units are unreported. Only the store refuses. */
+  /** Admits locally, by the last balance, while little is unreported; else asks the store. Only the store refuses. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   /** Returns the whole units left in the bucket as far as this process knows; negative for a debt. */
@@ -55,8 +55,9 @@ export interface Report {
 
 export interface BucketStore {
   /**
-   * Charges buckets that all processes share, each at most once per call. Returns the remaining parts in the order of
-   * the reports, possibly below `-limit` or above `limit` until the next charge. Rejects if the store is unreachable.
+   * Charges buckets that all processes share, each at most once per call. Returns the balances in parts, in the order
+   * of the reports. Until the next charge, a balance can be above the capacity (`limit` * `partsPerUnit`) or below
+   * minus the capacity. Rejects if the store is unreachable.
    */
   charge(reports: Report[]): Promise<number[]>
 }
@@ -88,7 +89,7 @@ interface PendingRequest {
 /** One bucket's row in a statement. */
 interface Charge {
   bucket: Bucket
-  /** Parts of `charge` that pending requests asked for. */
+  /** Portion of `charge` that pending requests asked for. Both are in parts of a unit. */
   pendingParts: number
   charge: number
 }
@@ -231,6 +232,7 @@ function resultOf({
   parts,
 }: Pick<RateLimitResult, 'limit' | 'cost'> & { parts: number }): RateLimitResult {
   const admitted = parts >= 0
+  // A refused request is charged too, so a retry needs the debt repaid and its own cost.
   const missing = cost * partsPerUnit - Math.max(-limit * partsPerUnit, parts)
   const retryAfterSeconds = admitted ? 0 : Math.max(1, Math.ceil(missing / limit / 1000))
   const remaining = Math.min(limit, Math.max(0, Math.floor(parts / partsPerUnit)))

@@ -124,7 +124,7 @@ const builtPages = (assets: PageAsset[]): Plugin => ({
   name: 'built pages of the console',
   setup(bundle) {
     bundle.onLoad({ filter: /\/services\/console\/bundle\.ts$/ }, () => ({
-      contents: `export const buildPages = async () => (${JSON.stringify(assets)})`,
+      contents: `export const buildAssets = async () => (${JSON.stringify(assets)})`,
     }))
   },
 })

@@ -181,9 +181,9 @@ async function lagOf({
   const stored = await loadBuildOffsets(pool, build)
   const lag = { done: 0, behind: 0 }
   for (const topic of projection.topics) {
-    const firsts = await log.firstPositions(topic)
+    const starts = await log.firstPositions(topic)
     const ends = await log.endPositions(topic)
-    for (const { first, next, end } of progressOf({ stored, firsts, ends })) {
+    for (const { first, next, end } of progressOf({ stored, starts, ends })) {
       lag.done += next - first
       lag.behind += Math.max(0, end - next)
     }

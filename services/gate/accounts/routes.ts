@@ -13,7 +13,7 @@ export function accountRoutes(app: FastifyInstance, context: GateContext): void 
 }
 
 function verifyRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, limits, decideByKey, readFresh } = context
+  const { auth, limits, decideAsCaller, readFresh } = context
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/agent-tokens/verify',
@@ -28,8 +28,8 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
     async run(request) {
       const scope = auth.dataScope(request)
       const { agent_token: agentToken } = request.body
-      await limits.count('verify', scope.organizationId, agentToken)
-      const deps = { ...context, decide: decideByKey(request) }
+      await limits.enforce('verify', scope.organizationId, agentToken)
+      const deps = { ...context, decide: decideAsCaller(request) }
       const token = await readFresh(() => verifyAgentToken(deps, agentToken, scope))
       return { data: verificationJson(token) }
     },
@@ -48,7 +48,7 @@ function verificationJson(token: AgentTokenRow | undefined): z.input<typeof veri
 }
 
 function revokeRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, limits, decideByKey } = context
+  const { auth, limits, decideAsCaller } = context
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/agent-tokens/revoke',
@@ -64,8 +64,8 @@ function revokeRoute(app: FastifyInstance, context: GateContext): void {
     async run(request, { reply }) {
       const scope = auth.dataScope(request)
       const { agent_token: agentToken } = request.body
-      await limits.count('revoke', scope.organizationId, agentToken)
-      await revokeAgentToken({ ...context, decide: decideByKey(request) }, agentToken, scope)
+      await limits.enforce('revoke', scope.organizationId, agentToken)
+      await revokeAgentToken({ ...context, decide: decideAsCaller(request) }, agentToken, scope)
       return reply.code(204).send()
     },
   })

@@ -79,7 +79,6 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
         limit: 2 * max,
       })
       for (const session of sessions) startIfWithinLimit(session)
-      return false
     },
     onError: (err) => logger.warn({ err }, 'failed to read started approvals; retrying'),
   })

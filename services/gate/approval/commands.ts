@@ -73,7 +73,7 @@ export async function admitApproval(
     const field = { name: 'account_name', issue: 'required', expected }
     throw invalidField(field, { parameter_set: approveParameterSet }, 'gate.validation_failed')
   }
-  await gate.limits.count('approve', sourceOf(request.ip), request.session.id)
+  await gate.limits.enforce('approve', sourceOf(request.ip), request.session.id)
   if (checked.status === 'rejected') throw checked.reason
   return checked.value
 }

@@ -14,10 +14,10 @@ import {
 const maxClaimFailures = 5
 
 /**
- * Starts the approval if the code is correct, records a failure if it is wrong, and rejects the signup after the fifth
- * failure. Returns no event if the correct code was sent before. `endpointId`: the service's endpoint, which the
- * approval keeps even if the service changes it. Throws 404 if there is no session, 410 if it has expired, 409 if it is
- * rejected, and 403 if no person has approved yet.
+ * Claims the approved signup if the code is correct, records a failure if it is wrong, and rejects the signup after the
+ * fifth failure. Returns no event if the correct code was sent before. `endpointId`: the service's webhook endpoint,
+ * recorded now, so that later changes to the service don't affect this approval. Throws 404 if there is no session, 410
+ * if it has expired, 409 if it is rejected, and 403 if no person has approved yet.
  */
 export function decideClaim(
   state: { session: GateSessionRow | undefined; endpointId: string | null; isCorrectCode: boolean },
@@ -35,9 +35,9 @@ export function decideClaim(
     return [sessionEvent(session, { type: 'GateSessionClaimed', data }, { now })]
   }
   const failures = claim_failures + 1
-  const name = ['claim_failed', String(failures)]
+  const idParts = ['claim_failed', String(failures)]
   const data = { ...ids, failed_at: now }
-  const failure = sessionEvent(session, { type: 'GateSessionClaimFailed', data }, { now, name })
+  const failure = sessionEvent(session, { type: 'GateSessionClaimFailed', data }, { now, idParts })
   if (failures < maxClaimFailures) return [failure]
   return [failure, rejectionEvent(session, { reason: 'claim_failed', now })]
 }
@@ -50,7 +50,7 @@ export function throwIfWrongCode(events: DomainEvent[], earlierFailures: number)
   const left = maxClaimFailures - earlierFailures - 1
   const message =
     left > 0
-      ? `The code is not the one that the consent page shows. ${left} more ${left === 1 ? 'try' : 'tries'}.`
+      ? `The code does not match the one on the consent page. ${left} more ${left === 1 ? 'try' : 'tries'}.`
       : 'That was the fifth wrong code, so the signup was rejected.'
   throw new ApiError('gate.claim_code_invalid', { message })
 }

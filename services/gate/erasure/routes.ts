@@ -20,7 +20,7 @@ export function gateErasureRoutes(app: FastifyInstance, context: GateContext): v
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/sessions/:gateSessionId/erase',
-    auth: [noStore, requireOwnOrigin(publicUrl), ({ ip }) => limits.count('erase', sourceOf(ip))],
+    auth: [noStore, requireOwnOrigin(publicUrl), ({ ip }) => limits.enforce('erase', sourceOf(ip))],
     operationId: 'eraseGateSession',
     summary: 'Erase the personal data of a signup',
     description:

@@ -41,7 +41,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
       const find = () => findAgentToken(pool, tokenHashes(keyring, agentToken))
       const token = requireUsableToken(await readFresh(find), clock())
       // After the token check, so that guessed tokens add no rows to the limits table.
-      await limits.count('create_login', agentToken)
+      await limits.enforce('create_login', agentToken)
       const { service_id: serviceId } = request.body
       const login = { token, serviceId, requester: requesterOf(request) }
       const scope = `gate:${token.gate_account_id}`
@@ -57,7 +57,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 function consumeRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, idempotency, limits, decideByKey, depsOf, readFresh } = context
+  const { auth, idempotency, limits, decideAsCaller, depsOf, readFresh } = context
   endpoint(app, {
     ...gateRoute,
     route: `POST ${path}/consume`,
@@ -74,9 +74,9 @@ function consumeRoute(app: FastifyInstance, context: GateContext): void {
     async run(request, { reply, toResponse }) {
       const scope = auth.dataScope(request)
       const { code } = request.body
-      await limits.count('consume', scope.organizationId, code)
+      await limits.enforce('consume', scope.organizationId, code)
       return idempotency.run({ request, reply }, async (command) => {
-        const deps = { ...depsOf(command, decideByKey(request)), readFresh }
+        const deps = { ...depsOf(command, decideAsCaller(request)), readFresh }
         const account = await consumeLoginCode(deps, code, scope)
         return toResponse({ data: { object: 'gate_dashboard_login', ...account } })
       })

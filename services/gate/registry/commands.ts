@@ -126,7 +126,7 @@ export async function verifyDomain(
   if (verified_domain !== null) return
   const { website } = definition
   const domain = requireVerifiableDomain(website)
-  await limits.count('verify_domain', path.serviceId)
+  await limits.enforce('verify_domain', path.serviceId)
   const claim = { organizationId: path.organizationId, serviceId: path.serviceId, domain }
   const proof = await findDomainProof(domainReader, keyring, claim)
   if (proof === undefined) {

@@ -34,7 +34,7 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 function verifyRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, decideByKey } = context
+  const { auth, decideAsCaller } = context
   endpoint(app, {
     ...gateRoute,
     route: `POST ${path}/verify`,
@@ -49,7 +49,7 @@ function verifyRoute(app: FastifyInstance, context: GateContext): void {
     errors: [404, 409],
     async run(request) {
       const service = requireServicePath(context, request)
-      await verifyDomain({ ...context, decide: decideByKey(request) }, service)
+      await verifyDomain({ ...context, decide: decideAsCaller(request) }, service)
       return domainResponse(context, service)
     },
   })

@@ -55,7 +55,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
 }
 
 function createRoute(app: FastifyInstance, context: GateContext): void {
-  const { pool, auth, idempotency, decideByKey, depsOf } = context
+  const { pool, auth, idempotency, decideAsCaller, depsOf } = context
   const parameterSet = 'gate_service_create'
   endpoint(app, {
     ...gateRoute,
@@ -80,7 +80,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     responses: { 201: single(managedServiceSchema) },
     run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async (command) => {
-        const deps = depsOf(command, decideByKey(request))
+        const deps = depsOf(command, decideAsCaller(request))
         await createService(deps, { ...request.body, ...auth.dataScope(request) })
         const service = await findService(pool, request.body.id)
         // Retryable, because a repeated request returns the service.
@@ -106,7 +106,7 @@ function getRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 function updateRoute(app: FastifyInstance, context: GateContext): void {
-  const { pool, auth, decideByKey } = context
+  const { pool, auth, decideAsCaller } = context
   const parameterSet = 'gate_service_update'
   endpoint(app, {
     ...gateRoute,
@@ -134,7 +134,7 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
     async run(request) {
       const service = requireServicePath(context, request)
       await changeService(
-        { ...context, decide: decideByKey(request) },
+        { ...context, decide: decideAsCaller(request) },
         { ...request.body, ...service },
       )
       return serviceResponse(context, service)
@@ -143,7 +143,7 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
 }
 
 function disableRoute(app: FastifyInstance, context: GateContext): void {
-  const { auth, decideByKey } = context
+  const { auth, decideAsCaller } = context
   endpoint(app, {
     ...gateRoute,
     route: `DELETE ${itemPath}`,
@@ -157,7 +157,7 @@ function disableRoute(app: FastifyInstance, context: GateContext): void {
     errors: [404],
     async run(request) {
       const service = requireServicePath(context, request)
-      await disableService({ ...context, decide: decideByKey(request) }, service)
+      await disableService({ ...context, decide: decideAsCaller(request) }, service)
       return serviceResponse(context, service)
     },
   })

@@ -31,7 +31,11 @@ function consentRoute(app: FastifyInstance, context: GateContext): void {
   const { limits, pool, pages, clock, publicUrl } = context
   endpoint(app, {
     route: 'GET /v1/gate/sessions/:gateSessionId/consent',
-    auth: [noStore, requireOwnOrigin(publicUrl), ({ ip }) => limits.count('consent', sourceOf(ip))],
+    auth: [
+      noStore,
+      requireOwnOrigin(publicUrl),
+      ({ ip }) => limits.enforce('consent', sourceOf(ip)),
+    ],
     operationId: 'getGateSessionConsent',
     tag: 'Gate',
     summary: 'Retrieve consent data',
@@ -45,10 +49,8 @@ function consentRoute(app: FastifyInstance, context: GateContext): void {
     async run(request) {
       const row = await findGateSession(pool, gateSessionIdOf(request))
       const session = requireDecidable(row, clock())
-      const service = await requireRegisteredService(pool, {
-        serviceId: session.service_id,
-        publicUrl,
-      })
+      const serviceId = session.service_id
+      const service = await requireRegisteredService(pool, { serviceId, publicUrl })
       const data = consentJson(session, {
         service,
         approveToken: await pages.issueApproveToken(session.id),
@@ -101,7 +103,7 @@ async function cancel(
     now: clock(),
   })
   if (session.status === 'rejected') return cancelledSessionJson(session, 'rejected')
-  await limits.count('cancel', sourceOf(request.ip), session.id)
+  await limits.enforce('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
     await context.pages.markClosed(session.id, closingPageToken(request.body))
     return cancelledSessionJson(session, 'pending')

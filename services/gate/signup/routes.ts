@@ -46,7 +46,7 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
   endpoint(app, {
     ...gateRoute,
     route: 'POST /v1/gate/sessions',
-    auth: [({ ip }) => limits.count('create_session', sourceOf(ip)), noStore],
+    auth: [({ ip }) => limits.enforce('create_session', sourceOf(ip)), noStore],
     operationId: 'createGateSession',
     summary: 'Create a signup',
     description:

@@ -9,7 +9,7 @@ const group = z
     kind: z
       .enum(['value', 'other', 'ended'])
       .describe(
-        '`other`: all groups beyond `top`. `ended`: sessions whose decisions expired, so the fields to filter or group by are deleted.',
+        '`other`: all groups beyond `top`. `ended`: sessions whose decisions expired, so they can no longer be filtered or grouped.',
       ),
     values: z
       .partialRecord(z.enum(groupFields), z.string().nullable())

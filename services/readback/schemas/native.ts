@@ -113,7 +113,7 @@ export const nativeCarrier = z
   })
   .meta({ id: 'SessionNativeCarrier' })
 
-const axes = z.strictObject({
+const sensorStats = z.strictObject({
   bias: z.array(z.number()).length(3),
   noise: z.array(z.number()).length(3),
 })
@@ -122,9 +122,9 @@ export const nativeMotionPrint = z
   .strictObject({
     platform,
     sample_count: z.number(),
-    gyro: axes,
-    accel: axes,
-    mag: axes.nullable(),
+    gyro: sensorStats,
+    accel: sensorStats,
+    mag: sensorStats.nullable(),
   })
   .meta({ id: 'SessionNativeMotionPrint' })
 

@@ -62,7 +62,7 @@ type Arrival = Pick<AttestationEvidence, 'session' | 'receivedAt'>
  * Returns true if the device's counts already include this attestation or a later one. Partitions are scored in any
  * order, and after the loss of a database all records are scored again.
  */
-export function wasCounted(stored: StoredDevice, { session, receivedAt }: Arrival): boolean {
+export function isArrivalCounted(stored: StoredDevice, { session, receivedAt }: Arrival): boolean {
   const isSame = stored.session_id === session.session_id && stored.last_seen_at === receivedAt
   return isSame || receivedAt < stored.last_seen_at
 }
@@ -72,7 +72,7 @@ export function isPlausibleCounter(
   counter: number,
   { stored, ...arrival }: Arrival & { stored: StoredDevice },
 ): boolean {
-  if (!wasCounted(stored, arrival)) return counter > stored.counter
+  if (!isArrivalCounted(stored, arrival)) return counter > stored.counter
   return counter < stored.counter || stored.session_id === arrival.session.session_id
 }
 
@@ -93,7 +93,7 @@ export function countedDevice(
       last_seen_at: receivedAt,
     }
   const { organization_id: _, session_id: lastSessionId, ...device } = stored
-  if (wasCounted(stored, received)) return device
+  if (isArrivalCounted(stored, received)) return device
   const seen_count = device.seen_count + (lastSessionId === session.session_id ? 0 : 1)
   return { ...device, public_key: publicKey, counter, last_seen_at: receivedAt, seen_count }
 }

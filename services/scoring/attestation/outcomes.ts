@@ -16,8 +16,8 @@ import {
 import {
   type AttestationVerifier,
   deviceIdOf,
+  isArrivalCounted,
   type ReceivedAttestation,
-  wasCounted,
 } from './devices.ts'
 import { lockDevices, saveDevices } from './tables.ts'
 
@@ -55,7 +55,7 @@ export async function judgeAttestations(
     const stored = devices.get(id)
     const attestation = await verifier.judge({ ...arrival, apps: verifier.apps, stored })
     outcomes.set(bodyKey, { hash, attestation })
-    if (!attestation.device || (stored && wasCounted(stored, arrival))) continue
+    if (!attestation.device || (stored && isArrivalCounted(stored, arrival))) continue
     const { organization_id, session_id } = arrival.session
     devices.set(id, { ...attestation.device, organization_id, session_id })
     changed.add(id)
@@ -74,7 +74,7 @@ const bodyKeyOf = ({ document_id_hash, seq, body_hash }: Body) =>
 
 // A document with an invalid attestation stays invalid, which also limits how much work it can cause.
 const isAlreadyJudged = (document: DocumentState | undefined, hash: string) =>
-  document?.attested === hash || document?.attestation?.status === 'invalid'
+  document?.sent_attestation_hash === hash || document?.attestation?.status === 'invalid'
 
 // Returns the attestations in bodies from apps, except repeated ones of the same document.
 function receivedIn(
@@ -106,7 +106,7 @@ function receivedIn(
   })
 }
 
-/** Returns a function that adds the outcome to a session's state after the body with the attestation. */
+/** Returns a function that adds the outcome to a state to which the event with the attestation has been applied. */
 export function createAttestationEnricher({ outcomes }: AttestationOutcomes) {
   return (state: SessionState, event: SessionEvent): SessionState => {
     if (event.type !== 'BatchReceived' && event.type !== 'ResultRequested') return state
@@ -119,7 +119,7 @@ export function createAttestationEnricher({ outcomes }: AttestationOutcomes) {
       documents: withDocument(state.documents, {
         ...document,
         attestation,
-        attested: outcome.hash,
+        sent_attestation_hash: outcome.hash,
       }),
     }
   }

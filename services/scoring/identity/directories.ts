@@ -14,7 +14,7 @@ interface FollowOptions {
   pool: Db
   clock: Clock
   logger: Logger
-  /** Directories that are kept in memory before all others, which therefore can't displace them. */
+  /** Directories to load first, so that others never push them out of memory. */
   preferred: () => readonly LookupSubject[]
   intervalMs?: number
 }
@@ -33,7 +33,6 @@ export function followDirectories({
     work: async () => {
       const rows = await readDirectories(pool, { preferred: preferred(), now: clock() })
       directories = new Map(rows.map((row) => [row.subject, row]))
-      return false
     },
     onError: (err) => logger.error({ err }, 'failed to read agent directories; retrying'),
   })

@@ -265,7 +265,7 @@ export interface DocumentState {
   /** The attestation that counts; see `strongestAttestation`. */
   attestation?: SessionAttestation
   /** Hash of the last attestation sent, so that a repeated one counts once. */
-  attested?: string
+  sent_attestation_hash?: string
   challenge: string
   timing_nonce: string
   /** Seed of the canvas drawing. Missing if the document's opening is not known. */

@@ -96,7 +96,7 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   const sequentialDone = new Promise<void>((resolve) => {
     onSequentialDone = resolve
   })
-  // The worker goes first, because the first date format loads locale data, and each font lookup asks the system.
+  // The first date format loads locale data, and each font lookup asks the system. The worker does both first.
   const dates = createGate()
   const fonts = createGate()
   const datesRead = withTimeoutOrNull(optionalMs, () => dates.opened)
@@ -104,7 +104,7 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     inBackground(() => datesRead.then(() => run(collect)))
   const backgroundParts = {
     worker: inBackground(() =>
-      collectWorker(mode, { ms: maxPartMs, onValues: dates.open, onFonts: fonts.open }),
+      collectWorker(mode, { ms: maxPartMs, onDatesRead: dates.open, onFonts: fonts.open }),
     ),
     audio: isFull ? inBackground(() => collectAudio(maxPartMs)) : emptyPart<Snapshot['audio']>(),
     media: isFull ? inBackground(collectMedia, optionalMs) : emptyPart<Snapshot['media']>(),

@@ -1,4 +1,4 @@
-// Generated from /openapi.json (b7e3bea91afb8520) by make sdk-types. Don't edit.
+// Generated from /openapi.json (08dbe93bbfef38e2) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -660,7 +660,7 @@ export interface components {
       /** @description Start of the interval; null without intervals. */
       start: string | null
       /**
-       * @description `other`: all groups beyond `top`. `ended`: sessions whose decisions expired, so the fields to filter or group by are deleted.
+       * @description `other`: all groups beyond `top`. `ended`: sessions whose decisions expired, so they can no longer be filtered or grouped.
        * @enum {string}
        */
       kind: 'value' | 'other' | 'ended'

@@ -5,9 +5,9 @@ import {
   type AddressFacts,
   addressFactsOf,
   decideRotation,
-  hasAllAddresses,
   isAssignedCountryCode,
   isObservedCountryCode,
+  knowsAllAddressesOf,
   type RotationReason,
 } from '../../../services/agents/decide.ts'
 import { nowhere } from '../../projections/world-events.ts'
@@ -45,7 +45,7 @@ function decide({
   const facts: AddressFacts = { ...known, listed, evaluatedAt: 1_800_000_000_000 }
   const asked = { ip: '8.8.8.8', operator, desiredCountryCode: desired }
   return decideRotation(
-    { ...asked, hasAllAddresses: hasAllAddresses(operator, new Set(lists)) },
+    { ...asked, areAllAddressesKnown: knowsAllAddressesOf(operator, new Set(lists)) },
     facts,
   )
 }

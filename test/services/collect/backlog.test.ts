@@ -69,9 +69,9 @@ describe('watchBacklog', () => {
     const clock = { ms: 0 }
     let readings = 0
     let failing = false
-    const firsts = { one: [0, 0], two: [0] }
+    const starts = { one: [0, 0], two: [0] }
     const stage = (name: 'one' | 'two'): BacklogStage => ({
-      firsts: async () => at(name, firsts[name]),
+      starts: async () => at(name, starts[name]),
       ends: async () => {
         readings++
         if (failing) throw new Error('the log is away')
@@ -92,7 +92,7 @@ describe('watchBacklog', () => {
       return expect.poll(() => readings).toBeGreaterThanOrEqual(from + 6)
     }
     return {
-      firsts,
+      starts,
       ends,
       done,
       clock,
@@ -124,14 +124,14 @@ describe('watchBacklog', () => {
   })
 
   test('ignores expired records, even if nothing was ever committed', async () => {
-    const { firsts, ends, clock, nextReadings, ages } = start()
+    const { starts, ends, clock, nextReadings, ages } = start()
     ends.one = [300, 12]
-    firsts.one = [300, 10]
+    starts.one = [300, 10]
     await nextReadings()
     clock.ms = 700
     await nextReadings()
     expect(ages()).toEqual([0, 700])
-    firsts.one = [300, 12]
+    starts.one = [300, 12]
     await nextReadings()
     clock.ms = 1400
     await nextReadings()

@@ -6,9 +6,9 @@ import { asId } from '../../../infra/ids.ts'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import type { FullDecisionRow } from '../../../projections/sessions/tables.ts'
 import {
-  createHandOff,
   createRecipientCache,
-  type HandOff,
+  createResultSealer,
+  type ResultSealer,
   tokenPayload,
 } from '../../../services/collect/hand-off.ts'
 import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
@@ -64,15 +64,15 @@ function decision(changes: Partial<FullDecisionRow> = {}): FullDecisionRow {
   }
 }
 
-let handOff: HandOff | undefined
-afterEach(() => handOff?.close())
+let resultSealer: ResultSealer | undefined
+afterEach(() => resultSealer?.close())
 
-/** A hand-off on an in-memory read model; `advance` notifies it of decisions. */
+/** A sealer on an in-memory read model; `advance` notifies it of decisions. */
 function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } = {}) {
   const readable = new Map<string, FullDecisionRow>()
   const queriedIds: string[][] = []
   let advance = (_decisionIds: readonly string[] | undefined) => {}
-  const created = createHandOff({
+  const created = createResultSealer({
     findDecisions: async (ids) => {
       queriedIds.push(ids)
       return ids.flatMap((id) => readable.get(id) ?? [])
@@ -86,7 +86,7 @@ function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 60_000 } 
     timeoutMs,
     pollMs,
   })
-  handOff = created
+  resultSealer = created
   return {
     readable,
     queriedIds,

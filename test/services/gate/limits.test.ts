@@ -20,7 +20,7 @@ const freshKey = (): Key => [randomBytes(6).toString('hex'), randomBytes(6).toSt
 /** Sends `count` requests at once and returns the Retry-After seconds of those over the limit. */
 async function waitsOf(key: Key, count: number, limit: 'verify' | 'approve' = 'verify') {
   const taken = Array.from({ length: count }, (_, i) =>
-    processes[i % 2 === 0 ? 0 : 1].count(limit, ...key),
+    processes[i % 2 === 0 ? 0 : 1].enforce(limit, ...key),
   )
   const refused = (await Promise.allSettled(taken)).filter(({ status }) => status === 'rejected')
   return refused.map((result) => {
@@ -82,7 +82,7 @@ test('keys are stored as hashes, because some are tokens', async () => {
 test('without the database, every request fails with 503', async () => {
   const gone = createPool({ url: 'postgres://nobody@127.0.0.1:1/none', max: 1 })
   const refused = await createGateLimits(gone)
-    .count('poll', 'token')
+    .enforce('poll', 'token')
     .catch((error: unknown) => toApiError(error))
   await gone.end()
   expect(refused).toMatchObject({ code: 'service.unavailable', status: 503 })

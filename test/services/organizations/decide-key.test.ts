@@ -104,7 +104,7 @@ describe('decideKeyIssue', () => {
       'a live key',
       secret('*'),
       { ...by, environment: 'test' },
-      'environment is not allowed: test, as the caller',
+      'environment is not allowed: test, because the caller is a test key',
     ],
   ])('does not let a key grant %s', (_, request, caller, message) => {
     expect(refusal(() => decideKeyIssue(state, command(request, caller))).message).toBe(message)

@@ -7,7 +7,7 @@ import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { testSession } from './support/events.ts'
 import { decisionAbout, evaluateClient } from './support/sessions.ts'
 
-const axes = { bias: [0.1, 0.2, 0.3], noise: [1, 2, 3] }
+const sensorStats = { bias: [0.1, 0.2, 0.3], noise: [1, 2, 3] }
 const app = { device_model: 'Pixel 9', bundle_id: 'com.example.shop' }
 
 const sessionOf = (native: object) => {
@@ -27,15 +27,15 @@ test('a decision contains native detail, and lists it as claimed', () => {
         sim_posture: { detected: true, signals: ['no_sim'] },
         app_provenance: { detected: false },
       },
-      motion: { sample_count: 50, gyro: axes, accel: axes },
+      motion: { sample_count: 50, gyro: sensorStats, accel: sensorStats },
     })
   expect(native_app?.install_time_epoch_ms).toBe(1_700_000_000_000)
   expect(native_carrier).toMatchObject({ carrier_name: null, mcc: '268', radio_access: ['lte'] })
   expect(native_motion_print).toEqual({
     platform: 'android',
     sample_count: 50,
-    gyro: axes,
-    accel: axes,
+    gyro: sensorStats,
+    accel: sensorStats,
     mag: null,
   })
   expect(native_runtime_integrity?.hooks).toMatchObject({
@@ -100,11 +100,11 @@ test('native detail matches the API schema, whatever the app sends', () => {
 })
 
 test.each([
-  ['two axes', { ...axes, bias: [1, 2] }],
-  ['no number', { ...axes, noise: [1, 2, 'x'] }],
+  ['two axes', { ...sensorStats, bias: [1, 2] }],
+  ['no number', { ...sensorStats, noise: [1, 2, 'x'] }],
   ['nothing', null],
 ])('the motion print is null if a sensor has %s', (_, gyro) => {
   expect(
-    sessionOf({ motion: { sample_count: 1, gyro, accel: axes } }).native_motion_print,
+    sessionOf({ motion: { sample_count: 1, gyro, accel: sensorStats } }).native_motion_print,
   ).toBeNull()
 })

@@ -58,7 +58,7 @@ function shown(event: SessionScored, index: number): unknown {
   }
   const model = event.model === modelId(standardModel) ? standardModel : undefined
   const score = explainScore(event, model)
-  return JSON.parse(JSON.stringify(sessionDetail(row, { score, withLog: true })))
+  return JSON.parse(JSON.stringify(sessionDetail(row, { score, withLogPosition: true })))
 }
 
 /** The same snapshot with every value another one. */

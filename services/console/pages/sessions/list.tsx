@@ -12,7 +12,7 @@ import { CsvButton } from './csv-button.tsx'
 import { filterParameters, requestParameters } from './fields.ts'
 import { LoadMore } from './load-more.tsx'
 import { mergeNewest } from './merge-newest.ts'
-import { SessionRows } from './rows.tsx'
+import { SessionRows, type SessionRowsProps } from './rows.tsx'
 import './sessions.css'
 
 const pageSize = 50
@@ -37,7 +37,7 @@ interface Pages {
 }
 
 /** The list of sessions. New ones are inserted by a button, so that rows never move by themselves. */
-export function List({ query, open }: { query: URLSearchParams; open: string | null }) {
+export function List({ query, openSessionId }: Omit<SessionRowsProps, 'rows'>) {
   const listPath = useListPath(query)
   const path = `${listPath}&limit=${pageSize}`
   const first = useResponse<SessionList>(path, { pollMs: 5000 })
@@ -57,7 +57,7 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
   )
   const last = lists.at(-1)
   const cursor = last?.pagination.next_cursor
-  useRowKeys(rows, open)
+  useRowKeys(rows, openSessionId)
   const loadNext = async () => {
     try {
       const list = await callApi<SessionList>(`${path}&cursor=${encodeURIComponent(cursor ?? '')}`)
@@ -82,7 +82,7 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
       <Loaded response={first}>
         {() =>
           rows.length > 0 ? (
-            <SessionRows {...{ rows, open, query }} />
+            <SessionRows {...{ rows, openSessionId, query }} />
           ) : cursor ? null : (
             <Empty query={query} />
           )
@@ -116,19 +116,19 @@ function Empty({ query }: { query: URLSearchParams }) {
   )
 }
 
-function useRowKeys(rows: SessionSummary[], open: string | null): void {
+function useRowKeys(rows: SessionSummary[], openSessionId: string | null): void {
   const ids = rows.map(({ id }) => id)
   usePageKeys(
     (event) => {
       const step = { j: 1, k: -1 }[event.key]
       // Escape closes one layer at a time.
       const hasMenu = document.querySelector(':popover-open') !== null
-      if (event.key === 'Escape' && open && !hasMenu) navigate(hrefWith({ open: null }))
-      if (event.key === 'Enter' && open && event.target === document.body)
-        navigate(hrefOf({ page: 'sessions', id: open }))
-      const next = step && ids[open ? ids.indexOf(open) + step : 0]
-      if (next) navigate(hrefWith({ open: next }), { replace: open !== null })
+      if (event.key === 'Escape' && openSessionId && !hasMenu) navigate(hrefWith({ open: null }))
+      if (event.key === 'Enter' && openSessionId && event.target === document.body)
+        navigate(hrefOf({ page: 'sessions', id: openSessionId }))
+      const next = step && ids[openSessionId ? ids.indexOf(openSessionId) + step : 0]
+      if (next) navigate(hrefWith({ open: next }), { replace: openSessionId !== null })
     },
-    [ids.join(), open],
+    [ids.join(), openSessionId],
   )
 }

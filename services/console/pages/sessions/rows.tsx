@@ -2,14 +2,14 @@ import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { TableHead } from '../shared/table-head.tsx'
 import { allColumns, columnsIn } from './columns.tsx'
 
-interface SessionRowsProps {
+export interface SessionRowsProps {
   rows: SessionSummary[]
-  open: string | null
+  openSessionId: string | null
   query: URLSearchParams
 }
 
 /** A table of sessions, with the columns that the URL names. */
-export function SessionRows({ rows, open, query }: SessionRowsProps) {
+export function SessionRows({ rows, openSessionId, query }: SessionRowsProps) {
   const visible = columnsIn(query)
   const columns = allColumns.filter(({ name }) => visible.includes(name))
   return (
@@ -18,7 +18,7 @@ export function SessionRows({ rows, open, query }: SessionRowsProps) {
         <TableHead columns={columns.map(({ title }) => title)} numericColumns={['Signals']} />
         <tbody>
           {rows.map((row) => (
-            <tr key={row.id} aria-selected={row.id === open}>
+            <tr key={row.id} aria-selected={row.id === openSessionId}>
               {columns.map(({ name, style, cell }) => (
                 <td key={name} class={style}>
                   {cell(row, query)}

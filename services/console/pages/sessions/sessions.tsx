@@ -14,7 +14,7 @@ import { List } from './list.tsx'
 
 export function SessionsPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
-  const open = query.get('open')
+  const openSessionId = query.get('open')
   return (
     <>
       <div class="title">
@@ -29,15 +29,15 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
       />
       <Filters {...{ query, span }} />
       {!query.has('search') && <SessionCounts {...{ query, span }} />}
-      <div class={open ? 'split' : ''}>
-        <List {...{ query, open }} />
-        {open && (
+      <div class={openSessionId ? 'split' : ''}>
+        <List {...{ query, openSessionId }} />
+        {openSessionId && (
           <aside class="side-panel panel" aria-label="Session">
             <a class="close" href={hrefWith({ open: null })} aria-label="Close">
               ×
             </a>
-            <a href={hrefOf({ page: 'sessions', id: open })}>Open as a page</a>
-            <SessionView id={open} />
+            <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as a page</a>
+            <SessionView id={openSessionId} />
           </aside>
         )}
       </div>

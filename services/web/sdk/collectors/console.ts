@@ -5,8 +5,8 @@ import { isForeign, restore } from './natives.ts'
 
 /**
  * Detects readers of logged values: developer tools, or a driver that has enabled CDP's Runtime domain. V8 then formats
- * the stack of a logged error with `prepareStackTrace` (reported as `stack`), and reads its name once more than its
- * message (`getter`, for V8 only, because other engines always do this).
+ * the stack of a logged error with `prepareStackTrace` (reported as `stack`), and reads `name` one time more often than
+ * `message` (`getter`, for V8 only, because other engines always do this).
  */
 export async function detectConsoleReaders(): Promise<string[]> {
   const frame = realmWindow ? await readersOf('frame', realmConsole, realmWindow.Error) : []
@@ -18,36 +18,36 @@ export async function detectConsoleReaders(): Promise<string[]> {
 async function readersOf(
   where: string,
   { debug }: Console,
-  errors: ErrorConstructor,
+  ErrorClass: ErrorConstructor,
 ): Promise<string[]> {
-  const stack = tryOrNull(() => formatsStack(debug, errors)) ?? false
+  const stack = tryOrNull(() => formatsStack(debug, ErrorClass)) ?? false
   await yieldToPage()
-  const getter = tryOrNull(() => isV8() && readsName(debug, errors)) ?? false
+  const getter = tryOrNull(() => isV8() && readsName(debug, ErrorClass)) ?? false
   await yieldToPage()
   return [...(stack ? [`${where}.stack`] : []), ...(getter ? [`${where}.getter`] : [])]
 }
 
 const hook = 'prepareStackTrace'
 
-function formatsStack(debug: Console['debug'], errors: ErrorConstructor): boolean {
-  const before = descriptorOf(errors, hook)
+function formatsStack(debug: Console['debug'], ErrorClass: ErrorConstructor): boolean {
+  const before = descriptorOf(ErrorClass, hook)
   let formatted = false
   const spy = () => {
     formatted = true
     return ''
   }
-  define(errors, hook, { value: spy, configurable: true, writable: true })
+  define(ErrorClass, hook, { value: spy, configurable: true, writable: true })
   try {
-    debug(new errors(''))
+    debug(new ErrorClass(''))
   } finally {
     // The page may have a hook of its own.
-    restore(errors, hook, before)
+    restore(ErrorClass, hook, before)
   }
   return formatted
 }
 
-function readsName(debug: Console['debug'], errors: ErrorConstructor): boolean {
-  const bait = new errors('')
+function readsName(debug: Console['debug'], ErrorClass: ErrorConstructor): boolean {
+  const bait = new ErrorClass('')
   let [names, messages] = [0, 0]
   define(bait, 'name', { get: () => `${++names}`, configurable: true })
   define(bait, 'message', { get: () => `${++messages}`, configurable: true })

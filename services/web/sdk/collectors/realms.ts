@@ -93,8 +93,8 @@ type Mode = NonNullable<StartOptions['mode']>
 
 interface WorkerOptions {
   ms: number
-  /** Called once the worker has sent everything except graphics, or failed. */
-  onValues(): void
+  /** Called once the worker has read its dates and everything else except graphics, or failed. */
+  onDatesRead(): void
   /** Called once the worker has preloaded the fonts, or failed. */
   onFonts(): void
 }
@@ -102,7 +102,7 @@ interface WorkerOptions {
 /** Collects values in a new worker within `ms`. They are null if no worker starts. */
 export async function collectWorker(
   mode: Mode,
-  { ms, onValues, onFonts }: WorkerOptions,
+  { ms, onDatesRead, onFonts }: WorkerOptions,
 ): Promise<RealmReadings> {
   const source = [
     workerSource,
@@ -119,7 +119,7 @@ export async function collectWorker(
       let timer: ReturnType<typeof setTimeout>
       started.onmessage = ({ data }) => {
         readings = data
-        onValues()
+        onDatesRead()
         if (member(data, 'fonts') === true) onFonts()
         clearTimeout(timer)
         // Only graphics are missing now, so wait only a little longer.
@@ -132,7 +132,7 @@ export async function collectWorker(
       }
     })
   })
-  onValues()
+  onDatesRead()
   onFonts()
   worker?.terminate()
   URL.revokeObjectURL(url)

@@ -146,7 +146,7 @@ test('typed codes are sent, and a wrong one prints the message of the server', a
   expect(failure).toBeUndefined()
   const claims = ['claim 111111', 'claim 222222', 'claim 333 333']
   expect(calls).toEqual(['create', 'asked for in code.txt', ...claims, 'acknowledge'])
-  const wrong = 'The code is not the one that the consent page shows.'
+  const wrong = 'The code does not match the one on the consent page.'
   expect(warnings.slice(0, 2)).toEqual([wrong, wrong])
 })
 
