@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
 import { baseUrl, choice, numericArgument } from '../arguments.ts'
+import { attackNames } from './generate/bots.ts'
 import { clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import type { SimulateFlags } from './run.ts'
@@ -36,7 +37,7 @@ export function defineSimulate(command: Command): void {
       choice<Environment>('live', 'test'),
       'live',
     )
-    .option('--sessions <n>', 'number of sessions', positive, 100)
+    .option('--sessions <n>', 'number of sessions (default: 100; with --attack, 250)', positive)
     .option('--concurrency <n>', 'sessions in flight', positive, 16)
     .option('--rate <n>', 'maximum sessions started per second', positive)
     .option('--open-loop', 'start sessions at --rate, regardless of how many are in flight')
@@ -52,6 +53,7 @@ export function defineSimulate(command: Command): void {
       share,
       defaultMix.returning,
     )
+    .addOption(attackOption())
     .option('--verify', 'read every session back when done')
     .option('--acks <file>', 'file to write a JSON line to for each acknowledged request body')
     .option('--json', 'print the report as JSON')
@@ -64,6 +66,15 @@ function share(text: string): number {
   const value = Number(text)
   if (text !== '' && value >= 0 && value <= 1) return value
   throw new InvalidArgumentError('It must be from 0 to 1.')
+}
+
+function attackOption(): Option {
+  return new Option(
+    '--attack <name>',
+    `send bots of one tool to one path: ${attackNames.join(', ')} (default --rate: 5)`,
+  )
+    .argParser(choice(...attackNames))
+    .conflicts(['clients', 'bots', 'returning'])
 }
 
 function clientsOption(): Option {

@@ -11,7 +11,8 @@ import {
 } from '../credentials.ts'
 import { progressBar } from '../progress.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
-import type { TrafficMix } from './generate/plan.ts'
+import type { AttackName } from './generate/bots.ts'
+import { attackMix, type TrafficMix } from './generate/plan.ts'
 import { errorReport, formatReport } from './report.ts'
 import { type SimulationOptions, simulate, succeeded } from './simulate.ts'
 
@@ -19,7 +20,7 @@ export interface SimulateFlags extends KeyFlags {
   baseUrl?: string
   secretKey?: string
   environment: Environment
-  sessions: number
+  sessions?: number
   concurrency: number
   rate?: number
   openLoop?: boolean
@@ -27,6 +28,7 @@ export interface SimulateFlags extends KeyFlags {
   bots: number
   returning: number
   clients: TrafficMix['clients']
+  attack?: AttackName
   verify?: boolean
   acks?: string
   json?: boolean
@@ -56,18 +58,23 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
   process.exitCode = 1
 }
 
+// 250 sessions in 50 seconds.
+const attackTraffic = { sessions: 250, rate: 5 }
+
 function toOptions(
   flags: SimulateFlags,
   credentials: DevelopmentCredentials | undefined,
 ): SimulationOptions {
   const stored = credentials?.[flags.environment]
-  const { sessions, concurrency, rate, openLoop, bots, returning } = flags
+  const { attack, concurrency, openLoop, bots, returning } = flags
+  const { sessions, rate } = { ...(attack ? attackTraffic : { sessions: 100 }), ...flags }
   if (openLoop && rate === undefined) throw new Error('--open-loop needs --rate')
   const baseUrl = requireValue(flags.baseUrl ?? credentials?.base_url, '--base-url').replace(
     /\/+$/,
     '',
   )
-  const { keys, weights } = chooseClients({ flags, stored, weights: flags.clients })
+  const mix = attack ? attackMix(attack) : { clients: flags.clients, bots, returning }
+  const { keys, weights } = chooseClients({ flags, stored, weights: mix.clients })
   return {
     baseUrl,
     publishableKeys: keys,
@@ -80,6 +87,6 @@ function toOptions(
     concurrency: openLoop ? sessions : Math.min(concurrency, sessions),
     rate,
     seed: flags.seed ?? randomBytes(4).toString('hex'),
-    mix: { clients: weights, bots, returning },
+    mix: { ...mix, clients: weights },
   }
 }

@@ -167,6 +167,7 @@ const values: [line: string, expected: string][] = [
   ['events --topic x --type Nope', 'an event type, such as SessionScored.'],
   ['export events --out x.csv --topic tidegate.sessions.v1 --type Nope', 'an event type'],
   ['simulate --clients web', 'weights such as web=70,ios=15,android=15.'],
+  ['simulate --attack ddos', 'one of credential-stuffing, fake-signups, scraping, carding.'],
   ['learn --host 999.1.1.1', 'an IP address of this machine or localhost.'],
   ['events --topic x --partition x', 'a whole number.'],
   ['events --topic x --offset -1', 'a whole number.'],
@@ -207,6 +208,7 @@ const otherErrors: [line: string, message: string][] = [
     'org agents acme --add https://a.example/',
     '--add must be a domain such as agent.example, with its port unless that is',
   ],
+  ['simulate --attack carding --bots 1', "'--attack <name>' cannot be used with option '--bots"],
   ['simulate --base-url nope', "'--base-url <url>' argument is invalid. It must start with http"],
   [
     'console login acme --role admin --environment live --name Ann --url nope',

@@ -3,8 +3,10 @@ import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import { simulatedAnswers } from '../../../services/cli/simulate/generate/answers.ts'
+import { attackNames } from '../../../services/cli/simulate/generate/bots.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import {
+  attackMix,
   type PlannedObservations,
   planSession,
   type SessionPlan,
@@ -106,6 +108,11 @@ test('automated browsers are scored as bots, and other bot-like sessions never a
     if (plan.actor === 'scripted' || plan.actor === 'emulator') expect(verdict).not.toBe('human')
     else expect({ actor: plan.actor, verdict }).toEqual({ actor: plan.actor, verdict: 'bot' })
   }
+})
+
+test.each(attackNames)('the attack %s is scored as bots', (attack) => {
+  for (let index = 0; index < 50; index++)
+    expect(evaluatePlan(planSession('attack', index, attackMix(attack))).score.verdict).toBe('bot')
 })
 
 test.each([

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { observationsSchema } from '../../../schemas/observations.ts'
+import { attackNames } from '../../../services/cli/simulate/generate/bots.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
 import {
+  attackMix,
   defaultMix,
   planSession,
   type SessionPlan,
@@ -63,6 +65,14 @@ describe('the generator', () => {
     expect(new Set(all.map(({ client, actor }) => `${client} ${actor}`))).toEqual(
       new Set(['ios emulator']),
     )
+    expect(all.every(({ index, visitor }) => index === visitor)).toBe(true)
+  })
+
+  test.each(attackNames)('makes the attack %s with one tool on one path', (attack) => {
+    const all = Array.from({ length: 250 }, (_, i) => planSession('seed-1', i, attackMix(attack)))
+    const kinds = all.map(({ client, actor, page }) => `${client} ${actor} ${page.url}`)
+    expect(new Set(kinds).size).toBe(1)
+    expect(kinds[0]).toMatch(/^web (?!human)\w+ https:.*\/\w+$/)
     expect(all.every(({ index, visitor }) => index === visitor)).toBe(true)
   })
 

@@ -23,6 +23,17 @@ export const botWeights: Record<Client, readonly BotWeight[]> = {
   android: [['emulator', 1]],
 }
 
+export const attackNames = ['credential-stuffing', 'fake-signups', 'scraping', 'carding'] as const
+export type AttackName = (typeof attackNames)[number]
+
+/** In an attack, one tool visits one path. */
+export const attacks: Record<AttackName, { actor: SimulatedActor; path: string }> = {
+  'credential-stuffing': { actor: 'playwright', path: '/login' },
+  'fake-signups': { actor: 'selenium', path: '/signup' },
+  scraping: { actor: 'headless', path: '/search' },
+  carding: { actor: 'stealth', path: '/checkout' },
+}
+
 const traceAdders: Partial<Record<SimulatedActor, (snapshot: Snapshot) => Snapshot>> = {
   headless,
   selenium,

@@ -1,6 +1,12 @@
 import type { Observations, Snapshot } from '../../../../schemas/observations.ts'
 import { behaviorOf } from './behavior.ts'
-import { addAutomationTraces, botWeights, type SimulatedActor } from './bots.ts'
+import {
+  type AttackName,
+  addAutomationTraces,
+  attacks,
+  botWeights,
+  type SimulatedActor,
+} from './bots.ts'
 import { type Client, clientNames, type DeviceFamily, families } from './families.ts'
 import { createSeededRandom, type SeededRandom } from './random.ts'
 import { deviceSnapshot } from './snapshot.ts'
@@ -11,6 +17,8 @@ export interface TrafficMix {
   bots: number
   /** Share of sessions from returning visitors, which present the continuity token of an earlier session. */
   returning: number
+  /** All sessions are new visitors that make this attack in a browser. */
+  attack?: AttackName | undefined
 }
 
 export const defaultMix: TrafficMix = {
@@ -21,6 +29,13 @@ export const defaultMix: TrafficMix = {
 
 /** Mix for callers that only have a key for web clients. */
 export const webOnlyMix: TrafficMix = { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } }
+
+export const attackMix = (attack: AttackName): TrafficMix => ({
+  ...webOnlyMix,
+  bots: 1,
+  returning: 0,
+  attack,
+})
 
 export interface SessionPlan {
   index: number
@@ -58,7 +73,7 @@ export function planSession(
     family: family.name,
     actor,
     sdk: { name: `tidegate-${client}`, version: '1.0.0', platform: client },
-    page: pageOf(client, random),
+    page: pageOf(client, random, mix.attack),
     batches: [{ version: 1, elapsed_ms: random.int(80, 400), snapshot }, ...steps.batches],
     closing: steps.closing,
   }
@@ -71,10 +86,11 @@ function visitorOf(seed: string, index: number, mix: TrafficMix): number {
   return visitorOf(seed, random.int(0, index - minVisitGap - 1), mix)
 }
 
-function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix) {
+function deviceOf(seed: string, visitor: number, { clients, bots, attack }: TrafficMix) {
   const random = createSeededRandom(seed, 'device', visitor)
   const client = random.weighted(clientNames.map((name) => [name, clients[name]] as const))
-  const actor: SimulatedActor = random.chance(bots) ? random.weighted(botWeights[client]) : 'human'
+  const bot = random.chance(bots) ? random.weighted(botWeights[client]) : 'human'
+  const actor: SimulatedActor = attack ? attacks[attack].actor : bot
   const family = random.weighted(
     families.filter(([option]) => option.client === client && canRun(actor, option)),
   )
@@ -92,8 +108,13 @@ function canRun(actor: SimulatedActor, family: DeviceFamily): boolean {
   return !needsChromium || (family.engine === 'V8' && !family.mobile)
 }
 
-function pageOf(client: Client, random: SeededRandom): SessionPlan['page'] {
-  const path = random.pick(['/', '/login', '/signup', '/checkout', '/search'])
+function pageOf(
+  client: Client,
+  random: SeededRandom,
+  attack: AttackName | undefined,
+): SessionPlan['page'] {
+  const visited = random.pick(['/', '/login', '/signup', '/checkout', '/search'])
+  const path = attack ? attacks[attack].path : visited
   if (client !== 'web') return { url: `app://com.example.shop${path}`, referrer: null }
   const referrer = random.chance(0.5) ? 'https://www.example.org/' : null
   return { url: `https://shop.example.com${path}`, referrer }
