@@ -24,6 +24,7 @@ const groupSql = {
   asn: 's.asn',
   network: 's.network',
   page_host: 's.page_host',
+  page_path: 's.page_path',
   key_id: 's.key_id',
   browser: 's.browser',
   os: 's.os',

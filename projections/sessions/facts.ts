@@ -133,7 +133,7 @@ export function plaintextDecisionFacts(decision: SessionScored): SessionFacts {
 }
 
 // Paths are cut to this many characters; the rest is of no use for counting.
-const maxPath = 500
+export const maxPath = 500
 // An index entry is limited to 2,700 bytes, so indexed columns are cut.
 const maxHost = 253
 const maxName = 64

@@ -12,7 +12,7 @@ import {
   markLabel,
   verdict,
 } from './decision-schemas.ts'
-import { networkKinds } from './facts.ts'
+import { maxPath, networkKinds } from './facts.ts'
 import type { DataScope } from './scope.ts'
 import { signalCode } from './signal-codes.ts'
 
@@ -86,6 +86,12 @@ function hostOf(value: string): string | undefined {
   return url && url.href === `http://${url.hostname}/` ? url.hostname : undefined
 }
 
+const path = z
+  .string()
+  .startsWith('/', { error: 'a path that begins with /' })
+  .refine(isPlainText, { error: 'a path without control characters' })
+  .transform((value) => URL.parse(`http://host${value}`)?.pathname.slice(0, maxPath) ?? value)
+
 const country = z
   .string()
   .regex(/^[a-z]{2}$/i, { error: 'a two-letter ISO 3166-1 code' })
@@ -136,6 +142,9 @@ const fields = {
     matchesAny: (networks, bind) => `s.ip_address <<= ${anyOf(networks, 'inet', bind)}`,
   }),
   page_host: filter(host, 's.page_host'),
+  page_path: filter(path, 's.page_path', {
+    description: 'Path of the newest page, such as `/login`, without query.',
+  }),
   visitor_id: filter(idSchema('vid', 'a visitor id'), 's.visitor_id', { survivesExpiry: true }),
   client_user_id: filter(clientUserIdInput, 's.client_user_id', {
     matchesAny: isOfUser,

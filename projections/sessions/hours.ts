@@ -6,7 +6,7 @@ export const hourMs = 3_600_000
 
 /** Fields by which roll-ups count sessions, each together with the verdict. */
 export const rollUpFields = [
-  ...(['country', 'asn', 'network', 'browser', 'os', 'page_host', 'key_id'] as const),
+  ...(['country', 'asn', 'network', 'browser', 'os', 'page_host', 'page_path', 'key_id'] as const),
   ...(['agent_status', 'agent_provider', 'signal', 'attribution'] as const),
 ]
 export type RollUpField = (typeof rollUpFields)[number]

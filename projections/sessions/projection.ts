@@ -60,7 +60,7 @@ const tables = [
 /** Sessions, decisions and visitors, in a single projection so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 4,
+  version: 5,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   views: { session_facts: sessionFactsView },

@@ -229,7 +229,7 @@ export const decisionStorage = `
 /** Indexes for reads. The first covers all filters and counts, because reading rows takes ten times as long. */
 export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id, verdict, risk_score, scoring_version,
-    country, asn, network, page_host, key_id, browser, os, handed_off_at, mark, ip_address, attribution, signal_codes,
+    country, asn, network, page_host, page_path, key_id, browser, os, handed_off_at, mark, ip_address, attribution, signal_codes,
     agent_status, agent_provider);
   create index on sessions (organization_id, environment, verdict, evaluated_at, session_id);
   create index on sessions (organization_id, environment, visitor_id, evaluated_at, session_id);

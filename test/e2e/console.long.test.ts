@@ -81,10 +81,10 @@ describe('sessions', () => {
     await adding.getByRole('button', { name: /^bot/ }).click()
     await expect.poll(() => parameters().verdict).toBe('bot')
     await page.locator('body').press('j')
-    await textOfSession('webdriver detected').waitFor()
+    await textOfSession('WebDriver detected').waitFor()
     expect(parameters().open).toMatch(/^sid_/)
     await page.reload()
-    await textOfSession('webdriver detected').waitFor()
+    await textOfSession('WebDriver detected').waitFor()
     await page.goBack()
     await expect.poll(() => parameters().open).toBeUndefined()
     expect(parameters().verdict).toBe('bot')
@@ -227,7 +227,7 @@ describe('the list of sessions', () => {
   test('a value of a row is taken alone, left out and copied by keyboard', async () => {
     const blog = page.getByRole('button', { name: 'blog.example', exact: true })
     const shop = page.getByRole('button', { name: 'shop.example', exact: true })
-    const menu = page.getByRole('region', { name: 'Page blog.example' })
+    const menu = page.getByRole('region', { name: 'Host blog.example' })
     await blog.press('Enter')
     await page.keyboard.press('Enter')
     await expect.poll(parameters).toEqual({ page_host: 'blog.example' })
@@ -254,7 +254,7 @@ describe('the list of sessions', () => {
 
   test('a filter is turned in its place, and no value is one more value', async () => {
     await open('live/sessions?page_host=blog.example')
-    await page.getByRole('link', { name: 'Page is blog.example: change to is not' }).press('Enter')
+    await page.getByRole('link', { name: 'Host is blog.example: change to is not' }).press('Enter')
     await expect.poll(parameters).toEqual({ 'page_host[not]': 'blog.example' })
     await page.getByRole('button', { name: '+ filter' }).click()
     await page.getByLabel('Field').selectOption('Browser')

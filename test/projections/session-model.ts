@@ -40,6 +40,7 @@ export interface ModelSession {
   /** `kind:value`. */
   labels: string[]
   host: string
+  path: string
   browser: string | null
   os: string
   ip: string
@@ -64,6 +65,7 @@ export const facts = fc.record({
   signals: fc.uniqueArray(oneOf('webdriver_detected', 'canvas_noise', 'lone_click')),
   labels: fc.uniqueArray(oneOf('tool:playwright', 'actor:automation', 'evasion:stealth')),
   host: oneOf('shop.example', 'xn--bcher-kva.example'),
+  path: oneOf('/', '/log_in', '/b%C3%BCcher'),
   browser: oneOf('Chrome', 'Samsung Internet', 'Über App', null),
   os: oneOf('iOS', 'Windows'),
   ip: oneOf('203.0.113.9', '203.0.113.200', '2001:db8::1'),
@@ -94,6 +96,7 @@ const everyValue = fc.record({
   network: some<'unknown' | 'vpn' | 'tor'>('unknown', 'vpn', 'tor'),
   ip: some('203.0.113.9', '203.0.113.0/25', '2001:db8::/32'),
   page_host: some('shop.example', 'xn--bcher-kva.example'),
+  page_path: some('/', '/log_in', '/nowhere'),
   visitor_id: some(visitorId(1), visitorId(3)),
   client_user_id: some('user 1', 'user 2'),
   key_id: some(keyId(1), keyId(2)),
@@ -178,6 +181,7 @@ export const valuesOf: Record<FilterName, (session: ModelSession) => (string | n
   network: ({ network }) => [network],
   ip: ({ ip }) => [ip, ...Object.keys(prefixes).filter((prefix) => prefixes[prefix] === ip)],
   page_host: ({ host }) => [host],
+  page_path: ({ path }) => [path],
   visitor_id: ({ visitor }) => present(visitor).map(visitorId),
   client_user_id: ({ user }) => present(user).map((n) => `user ${n}`),
   key_id: ({ key }) => [keyId(key)],
@@ -343,7 +347,7 @@ export type Model = ReturnType<typeof createModel>
 
 function decisionOf(decided: ModelFacts, ids: Partial<SessionScored>): SessionScored {
   const plain = sessionScored(ids)
-  const { verdict, country, asn, network, signals, labels, host, browser, os, ip } = decided
+  const { verdict, country, asn, network, signals, labels, host, path, browser, os, ip } = decided
   return {
     ...plain,
     verdict,
@@ -351,7 +355,7 @@ function decisionOf(decided: ModelFacts, ids: Partial<SessionScored>): SessionSc
     key_id: keyId(decided.key),
     reason: decided.handedOff ? 'hand_off' : 'changed',
     visitor: decided.visitor === null ? null : visitorLink({ id: visitorId(decided.visitor) }),
-    request: { ...plain.request, url: `https://${host}/page`, ip_address: ip },
+    request: { ...plain.request, url: `https://${host}${path}?page`, ip_address: ip },
     browser: { ...plain.browser, name: browser },
     device: { ...plain.device, operating_system: { name: os, version: null } },
     signals_fired: signals.map((signal) => ({ ...firedSignal, signal })),

@@ -8,10 +8,13 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
+import { signalCatalogue } from '../signals/catalogue.ts'
 import { type ModelInForce, modelInForce, scheduledModel } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { parseStoredModel } from './parse-model.ts'
 import { currentModelSchema, type modelSchema } from './schemas.ts'
+
+const signal_names = Object.fromEntries(signalCatalogue.map(({ slug, name }) => [slug, name]))
 
 interface EffectiveModel {
   id: string
@@ -54,7 +57,7 @@ export function scoringModelRoutes(
     async run(request) {
       const { organizationId } = auth.dataScope(request)
       const { current, next } = await findModel(pool, organizationId, clock())
-      return { data: { ...modelJson(current), next: next ? modelJson(next) : null } }
+      return { data: { ...modelJson(current), next: next ? modelJson(next) : null, signal_names } }
     },
   })
 }

@@ -17,6 +17,9 @@ export const modelSchema = z
 export const currentModelSchema = modelSchema
   .extend({
     next: modelSchema.nullable().describe('Model of a scheduled change; null if there is none.'),
+    signal_names: z
+      .record(z.string(), z.string())
+      .describe('Display names of all signals of this release, by signal.'),
   })
   .meta({ id: 'CurrentScoringModel' })
 

@@ -42,7 +42,7 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
           filters={{ verdict: 'bot' }}
         />
         <TopValues field="country" title="Countries" {...{ span }} filters={{}} />
-        <TopValues field="page_host" title="Pages" {...{ span }} filters={{}} />
+        <TopValues field="page_path" title="Paths" {...{ span }} filters={{}} />
         <TopValues
           field="agent_provider"
           secondField="agent_status"

@@ -15,7 +15,7 @@ export function UnusualActivity({ span }: { span: TimeSpan }) {
     <Panel title="Unusual activity">
       <p class="hint">At least 50 sessions, and 3× those in the same hours of the day before</p>
       <div class="unusual">
-        {(['signal', 'country', 'asn', 'page_host'] as const).map((field) => (
+        {(['signal', 'country', 'asn', 'page_path'] as const).map((field) => (
           <Rises key={field} field={field} span={day} />
         ))}
       </div>

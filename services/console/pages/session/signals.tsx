@@ -1,8 +1,8 @@
 import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
-import { inWords } from '../shared/format.ts'
 import { FactList } from '../shared/panel.tsx'
+import { signalName } from '../shared/signal-names.ts'
 
 /** A signal that fired, with its meaning, its measurement in this session, and its known false positives. */
 export interface SignalFinding {
@@ -26,7 +26,7 @@ export function createSignalFinder(
   return (slug) => {
     const signal = fired.find(({ signal }) => signal === slug)
     const meaning = score.signals.find(({ signal }) => signal === slug)
-    const name = meaning?.name ?? inWords(slug)
+    const name = meaning?.name ?? signalName(slug)
     const text = evidence.find(({ signal }) => signal === slug)?.name ?? ''
     return (
       signal && {

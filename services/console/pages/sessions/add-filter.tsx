@@ -20,6 +20,7 @@ import {
   parametersOf,
   parseFilters,
   type UrlFilter,
+  valueText,
   withFilter,
 } from './fields.ts'
 
@@ -117,14 +118,14 @@ function ValueOptions({ field, filters, span, choose }: ValueOptionsProps) {
       <Loaded response={response}>
         {({ data: { groups } }) => {
           const matching = valueOptions(field, groups)
-            .map((option) => ({ ...option, text: option.value ?? emptyText(field) }))
-            .filter(({ text }) => normalize(text).includes(normalize(search)))
+            .map((option) => ({ ...option, text: optionText(field, option.value) }))
+            .filter(({ text, value }) => normalize(`${text} ${value}`).includes(normalize(search)))
           if (matching.length === 0) return <p class="hint">No matching value in this period</p>
           return (
             <ul class="offered">
               {matching.map(({ value, text, sessions }) => (
                 <li key={value}>
-                  <button type="button" onClick={() => choose(value)}>
+                  <button type="button" title={value ?? undefined} onClick={() => choose(value)}>
                     {value === null ? <em>{text}</em> : <span>{text}</span>}
                     {sessions !== null && <span class="number">{formatNumber(sessions)}</span>}
                   </button>
@@ -137,6 +138,9 @@ function ValueOptions({ field, filters, span, choose }: ValueOptionsProps) {
     </>
   )
 }
+
+const optionText = (field: GroupField, value: string | null): string =>
+  value === null ? emptyText(field) : valueText(field, value)
 
 interface ValueOption {
   value: string | null

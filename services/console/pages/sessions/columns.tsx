@@ -3,6 +3,7 @@ import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith } from '../shared/address.ts'
 import { inWords, shortId } from '../shared/format.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
+import { signalName } from '../shared/signal-names.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { ValueMenu } from './value-menu.tsx'
 
@@ -50,7 +51,7 @@ const columns: Record<string, Column> = {
     cell: ({ facts }, query) => (
       <>
         <ValueMenu field="page_host" value={facts?.page_host} query={query} />
-        {facts?.page_path}
+        <ValueMenu field="page_path" value={facts?.page_path} query={query} />
       </>
     ),
   },
@@ -119,7 +120,7 @@ const columns: Record<string, Column> = {
     title: 'Signals',
     style: 'number',
     cell: ({ facts }) => (
-      <span title={facts?.signals.map(inWords).join(', ')}>{facts?.signals.length}</span>
+      <span title={facts?.signals.map(signalName).join(', ')}>{facts?.signals.length}</span>
     ),
   },
 }

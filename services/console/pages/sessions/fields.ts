@@ -1,6 +1,7 @@
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import type { FilterName } from '../../../../projections/sessions/filter-fields.ts'
 import { inWords } from '../shared/format.ts'
+import { signalName } from '../shared/signal-names.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 
 /** Titles of the filter fields, in display order. */
@@ -11,7 +12,8 @@ export const filterTitles = {
   country: 'Country',
   asn: 'ASN',
   network: 'Network',
-  page_host: 'Page',
+  page_path: 'Path',
+  page_host: 'Host',
   browser: 'Browser',
   os: 'System',
   agent_status: 'Agent',
@@ -44,9 +46,20 @@ export const canBeEmpty = (field: Field): boolean => !neverEmpty.includes(field)
 /** Returns the text for "no value". For the agent status, `none` is a value of its own. */
 export const emptyText = (field: Field): string => (field === 'agent_status' ? 'unknown' : 'none')
 
-/** Formats a value: `AS64500`, `webdriver detected`. */
-export const valueText = (field: Field, value: string): string =>
-  field === 'asn' ? `AS${value}` : inWords(value)
+/** Returns the display text of a value, such as `AS64500`. Ids, hosts and paths are not changed. */
+export function valueText(field: Field, value: string): string {
+  switch (field) {
+    case 'asn':
+      return `AS${value}`
+    case 'signal':
+      return signalName(value)
+    case 'network':
+    case 'mark':
+      return inWords(value)
+    default:
+      return value
+  }
+}
 
 export interface UrlFilter {
   field: Field

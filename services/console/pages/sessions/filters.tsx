@@ -55,7 +55,7 @@ function Chip({ filter, filters }: { filter: UrlFilter; filters: readonly UrlFil
           {operator}
         </a>
       )}
-      <b>{text}</b>
+      <b title={value ?? undefined}>{text}</b>
       <a
         href={hrefWith(filterChanges(withoutFilter(filters, filter)))}
         aria-label={`Remove ${title} ${text}`}

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
+import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
 import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
 import { callApi, RequestFailure } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
+import { signalNames } from '../shared/signal-names.ts'
 
 const icons: Record<PageName, string> = {
   overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
@@ -24,6 +26,7 @@ const navigation = [
 export function Shell({ children }: { children: ComponentChildren }) {
   const here = currentPage.value
   useNavigationKeys()
+  useEffect(() => void loadSignalNames(), [])
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -62,6 +65,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <Help />
     </div>
   )
+}
+
+// Best effort: without the names, signals are shown by slug.
+async function loadSignalNames(): Promise<void> {
+  const response = await callApi<{ data: ScoringModelResponse }>('/v1/scoring/model').catch(
+    () => undefined,
+  )
+  if (response) signalNames.value = response.data.signal_names
 }
 
 function EnvironmentPicker() {
