@@ -16,8 +16,7 @@ const takesPictures = process.env.PICTURES === '1'
 /** Returns the guide's quotations of pages and its pictures, in order. */
 async function guideWalk(): Promise<{ quoted: string[]; pictures: string[] }> {
   const guide = await readFile(path.join(folder, 'console.md'), 'utf8')
-  const [, walk = ''] =
-    /\n## From make run to your own session explained\n(.*?)\n## /s.exec(guide) ?? []
+  const [, walk = ''] = /\n## From make run to your first session\n(.*?)\n## /s.exec(guide) ?? []
   const found = (pattern: RegExp) => [...walk.matchAll(pattern)].map(([, text = '']) => text)
   return { quoted: found(/"(.+?)"/g), pictures: found(/!\[.+?\]\((.+?)\)/g) }
 }

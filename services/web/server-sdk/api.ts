@@ -1,4 +1,4 @@
-// Generated from /openapi.json (08dbe93bbfef38e2) by make sdk-types. Don't edit.
+// Generated from /openapi.json (9fda6c6b5862e680) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -1360,6 +1360,8 @@ export interface operations {
         /** @description IP address or CIDR range, such as `203.0.113.0/24`. */
         ip?: string[]
         page_host?: string[]
+        /** @description Path of the newest page, such as `/login`, without query. */
+        page_path?: string[]
         visitor_id?: string[]
         client_user_id?: string[]
         /** @description Id of the publishable key that opened the session. */
@@ -1401,6 +1403,8 @@ export interface operations {
         /** @description Values to exclude. Sessions without a value also match. */
         'page_host[not]'?: string[]
         /** @description Values to exclude. Sessions without a value also match. */
+        'page_path[not]'?: string[]
+        /** @description Values to exclude. Sessions without a value also match. */
         'visitor_id[not]'?: string[]
         /** @description Values to exclude. Sessions without a value also match. */
         'client_user_id[not]'?: string[]
@@ -1423,6 +1427,7 @@ export interface operations {
           | 'network'
           | 'ip'
           | 'page_host'
+          | 'page_path'
           | 'visitor_id'
           | 'client_user_id'
           | 'key_id'
@@ -1440,6 +1445,7 @@ export interface operations {
           | 'network'
           | 'ip'
           | 'page_host'
+          | 'page_path'
           | 'visitor_id'
           | 'client_user_id'
           | 'key_id'
@@ -1493,6 +1499,8 @@ export interface operations {
         /** @description IP address or CIDR range, such as `203.0.113.0/24`. */
         ip?: string[]
         page_host?: string[]
+        /** @description Path of the newest page, such as `/login`, without query. */
+        page_path?: string[]
         visitor_id?: string[]
         client_user_id?: string[]
         /** @description Id of the publishable key that opened the session. */
@@ -1534,6 +1542,8 @@ export interface operations {
         /** @description Values to exclude. Sessions without a value also match. */
         'page_host[not]'?: string[]
         /** @description Values to exclude. Sessions without a value also match. */
+        'page_path[not]'?: string[]
+        /** @description Values to exclude. Sessions without a value also match. */
         'visitor_id[not]'?: string[]
         /** @description Values to exclude. Sessions without a value also match. */
         'client_user_id[not]'?: string[]
@@ -1556,6 +1566,7 @@ export interface operations {
           | 'network'
           | 'ip'
           | 'page_host'
+          | 'page_path'
           | 'visitor_id'
           | 'client_user_id'
           | 'key_id'
@@ -1573,6 +1584,7 @@ export interface operations {
           | 'network'
           | 'ip'
           | 'page_host'
+          | 'page_path'
           | 'visitor_id'
           | 'client_user_id'
           | 'key_id'
@@ -1590,6 +1602,7 @@ export interface operations {
           | 'asn'
           | 'network'
           | 'page_host'
+          | 'page_path'
           | 'key_id'
           | 'browser'
           | 'os'

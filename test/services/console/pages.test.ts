@@ -171,9 +171,9 @@ const cases: PageCase[] = [
       '☑ Add the snippet with your publishable key',
       '☐ Attach a user id',
       'was 3',
-      'a country',
+      'a_country',
       'ASa_asn',
-      'a agent provider · a agent status',
+      'a_agent_provider · a_agent_status',
       '4 (100 %)',
     ],
     empty: ['☐ Send a first session', 'No data in this period', 'Nothing unusual'],
@@ -187,7 +187,7 @@ const cases: PageCase[] = [
   {
     at: 'live/sessions?country=FR&group=country',
     parts: 3,
-    data: ['a country', '80 %'],
+    data: ['a_country', '80 %'],
     empty: ['No sessions match these filters in this period', 'Clear all filters'],
   },
   {

@@ -48,16 +48,22 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
     <table class="steps">
       <TableHead columns={['Step', 'Points', 'Score']} numericColumns={['Points', 'Score']} />
       <tbody>
-        {steps.map((step) => (
-          <tr key={`${step.kind} ${step.signal}`}>
-            <td>
-              <Step step={step} find={find} />
-              <ChangeBar from={step.total - step.change} to={step.total} />
-            </td>
-            <td class="number">{formatSigned(step.change)}</td>
-            <td class="number">{formatSigned(step.total).replace('+', '')}</td>
-          </tr>
-        ))}
+        {steps
+          .filter(({ kind }) => kind !== 'rounding')
+          .map((step) => (
+            <tr key={`${step.kind} ${step.signal}`}>
+              <td>
+                <Step step={step} find={find} />
+                <ChangeBar from={step.total - step.change} to={step.total} />
+              </td>
+              <td class="number" title={String(step.change)}>
+                {formatSigned(roundedChange(step))}
+              </td>
+              <td class="number" title={String(step.total)}>
+                {Math.round(step.total)}
+              </td>
+            </tr>
+          ))}
       </tbody>
     </table>
   )
@@ -80,8 +86,10 @@ const rules: Record<string, Rule> = {
   unconfirmed_cap: (bound) => `Capped at ${bound}: not confirmed by another kind of signal`,
   no_snapshot_floor: (bound) => `At least ${bound}: no readable snapshot`,
   signal_floor: (bound, signal) => `At least ${bound}: ${signal}`,
-  rounding: () => 'Rounded to a whole number',
 }
 
-const formatSigned = (value: number): string =>
-  `${value < 0 ? '−' : '+'}${Math.abs(value).toLocaleString('en', { maximumFractionDigits: 2 })}`
+// Between rounded totals, so that the shown changes add up to the score.
+const roundedChange = ({ change, total }: ScoreSteps[number]): number =>
+  Math.round(total) - Math.round(total - change)
+
+const formatSigned = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value)}`

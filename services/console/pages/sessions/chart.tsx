@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { currentPage, hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
@@ -24,14 +25,22 @@ import './chart.css'
 import { Plot } from './plot.tsx'
 import { rememberZoom, zoomedOut } from './zoom.ts'
 
+interface ChartProps {
+  counts: SessionAggregates
+  span: TimeSpan
+  /** Shown at the left of the legend. */
+  children?: ComponentChildren
+}
+
 /** Sessions over time, stacked by verdict. Dragging zooms in. */
-export function Chart({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {
+export function Chart({ counts, span, children }: ChartProps) {
   const interval = intervalOf(span)
   const buckets = bucketsOf(counts, span, interval)
   const countedTo = Math.min(span.until, Date.now())
   const last = buckets.at(-1)
   const isLastPartial = last !== undefined && isPartialBucket(last, interval, countedTo)
   const hovered = useSignal<number | null>(null)
+  const isTableOpen = useSignal(false)
   const onSelect = (since: number, until: number) => {
     const zoom = { since, until, last: undefined }
     rememberZoom(zoom, span)
@@ -39,81 +48,68 @@ export function Chart({ counts, span }: { counts: SessionAggregates; span: TimeS
   }
   return (
     <figure class="chart">
-      <Plot {...{ buckets, span, interval, isLastPartial, hovered, onSelect }} />
       <figcaption>
-        <HoveredBucket {...{ buckets, interval, hovered }} />
-        <Notes {...{ buckets, interval }} countedTo={isLastPartial ? countedTo : null} />
-        <AsTable {...{ buckets, interval }} />
+        {children}
+        <Legend {...{ buckets, interval, hovered, isLastPartial }} />
+        {interval.name === 'day' && <span>Days in UTC</span>}
         {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
+        <button
+          type="button"
+          class="plain"
+          aria-expanded={isTableOpen.value}
+          onClick={() => {
+            isTableOpen.value = !isTableOpen.value
+          }}
+        >
+          As a table
+        </button>
       </figcaption>
+      <Plot {...{ buckets, span, interval, isLastPartial, hovered, onSelect }} />
+      <ExpiredNote buckets={buckets} />
+      {isTableOpen.value && <Table {...{ buckets, interval }} />}
     </figure>
   )
 }
 
-/** Counts of the bucket under the pointer. Only this component rerenders when the pointer moves. */
-function HoveredBucket({
-  buckets,
-  interval,
-  hovered,
-}: {
+interface LegendProps {
   buckets: Bucket[]
   interval: ChartInterval
   hovered: Signal<number | null>
-}) {
+  isLastPartial: boolean
+}
+
+/** The verdicts, with the counts of the bucket under the pointer. Rerenders alone when the pointer moves. */
+function Legend({ buckets, interval, hovered, isLastPartial }: LegendProps) {
   const bucket = hovered.value === null ? undefined : buckets[hovered.value]
-  if (!bucket) return <p class="pointed" />
+  const isPartial = isLastPartial && bucket !== undefined && bucket === buckets.at(-1)
   return (
-    <p class="pointed">
-      {bucketTimeFormats(interval).range(bucket)}:
+    <p class="legend">
+      {bucket && (
+        <span>
+          {bucketTimeFormats(interval).range(bucket)}
+          {isPartial && ' (partial)'}: <b>{formatNumber(sumOf(bucket))}</b>
+        </span>
+      )}
       {verdictOrder.map((verdict) => (
         <span key={verdict}>
-          <VerdictBadge verdict={verdict} /> {formatNumber(bucket.sessions[verdict])}
+          <VerdictBadge verdict={verdict} /> {bucket && formatNumber(bucket.sessions[verdict])}
         </span>
       ))}
-      <span>
-        total <b>{formatNumber(sumOf(bucket))}</b>
-      </span>
     </p>
   )
 }
 
-interface NotesProps {
-  buckets: Bucket[]
-  interval: ChartInterval
-  /** Time up to which the last bar is counted; null if it is complete. */
-  countedTo: number | null
-}
-
-function Notes({ buckets, interval, countedTo }: NotesProps) {
+function ExpiredNote({ buckets }: { buckets: Bucket[] }) {
   const expired = buckets.filter((bucket) => bucket.expired > 0)
-  const lastExpired = expired.at(-1)
-  const exactTime = bucketTimeFormats({ name: 'minute', length: 60_000 }).exact
+  const last = expired.at(-1)
+  if (!last) return null
+  const sessions = expired.reduce((sum, bucket) => sum + bucket.expired, 0)
+  const { exact } = bucketTimeFormats({ name: 'minute', length: 60_000 })
   return (
-    <>
-      {interval.name === 'day' && <p>Days in UTC</p>}
-      {countedTo !== null && <p>Last bar is partial (until {exactTime(countedTo)})</p>}
-      {lastExpired && (
-        <p>
-          Not shown:{' '}
-          {pluralize(
-            'session',
-            expired.reduce((sum, bucket) => sum + bucket.expired, 0),
-          )}{' '}
-          before {exactTime(lastExpired.until)} (filtered data deleted by retention)
-        </p>
-      )}
-    </>
-  )
-}
-
-// Renders the table only when opened, because it has hundreds of links.
-function AsTable(props: { buckets: Bucket[]; interval: ChartInterval }) {
-  const isOpen = useSignal(false)
-  return (
-    <details onToggle={({ currentTarget: { open } }) => (isOpen.value = open)}>
-      <summary>As a table</summary>
-      {isOpen.value && <Table {...props} />}
-    </details>
+    <p class="hint">
+      Not shown: {pluralize('session', sessions)} before {exact(last.until)} (filtered data deleted
+      by retention)
+    </p>
   )
 }
 

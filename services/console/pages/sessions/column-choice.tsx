@@ -10,9 +10,9 @@ export function ColumnChoice({ query }: { query: URLSearchParams }) {
     navigate(hrefWith({ columns: columnsParameter(next) }), { replace: true })
   }
   return (
-    <details class="column-choice">
+    <details class="menu column-choice">
       <summary>Columns</summary>
-      <fieldset>
+      <fieldset class="menu-body">
         <legend>Columns of the list</legend>
         {allColumns.map(({ name, title }) => (
           <label key={name}>

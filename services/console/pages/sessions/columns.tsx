@@ -99,13 +99,6 @@ const columns: Record<string, Column> = {
       </>
     ),
   },
-  user: {
-    title: 'User',
-    style: 'long',
-    cell: ({ client_user_id }, query) => (
-      <ValueMenu field="client_user_id" value={client_user_id} query={query} />
-    ),
-  },
   visitor: {
     title: 'Visitor',
     cell: ({ visitor_fingerprint: visitor }) =>
@@ -114,6 +107,13 @@ const columns: Record<string, Column> = {
           {shortId(visitor.id)}
         </a>
       ),
+  },
+  user: {
+    title: 'User',
+    style: 'long',
+    cell: ({ client_user_id }, query) => (
+      <ValueMenu field="client_user_id" value={client_user_id} query={query} />
+    ),
   },
   begun: { title: 'Begun', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
   signals: {
@@ -125,16 +125,7 @@ const columns: Record<string, Column> = {
   },
 }
 
-const defaultColumns = [
-  'verdict',
-  'when',
-  'session',
-  'page',
-  'from',
-  'browser',
-  'visitor',
-  'signals',
-]
+const defaultColumns = ['verdict', 'when', 'session', 'page', 'from', 'browser', 'visitor', 'user']
 // Always shown, because it has the link that opens the session.
 export const requiredColumn = 'session'
 

@@ -18,31 +18,31 @@ import {
   withOnlyFilter,
 } from './fields.ts'
 
-/** Session counts by value of the field that the URL groups by. */
-export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
-  const field = fieldNames.filter(isGrouped).find((name) => name === query.get('group'))
+/** Returns the field that the URL groups by. */
+export const groupFieldIn = (query: URLSearchParams): GroupField | undefined =>
+  fieldNames.filter(isGrouped).find((name) => name === query.get('group'))
+
+export function GroupChoice({ query }: { query: URLSearchParams }) {
   return (
-    <div class="groups">
-      <label>
-        Group by
-        <select
-          value={field ?? ''}
-          onChange={({ currentTarget: { value } }) => navigate(hrefWith({ group: value || null }))}
-        >
-          <option value="">none</option>
-          {fieldNames.filter(isGrouped).map((name) => (
-            <option key={name} value={name}>
-              {filterTitles[name]}
-            </option>
-          ))}
-        </select>
-      </label>
-      {field && <GroupTable {...{ field, query, span }} />}
-    </div>
+    <label>
+      Group by
+      <select
+        value={groupFieldIn(query) ?? ''}
+        onChange={({ currentTarget: { value } }) => navigate(hrefWith({ group: value || null }))}
+      >
+        <option value="">none</option>
+        {fieldNames.filter(isGrouped).map((name) => (
+          <option key={name} value={name}>
+            {filterTitles[name]}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }
 
-function GroupTable({
+/** Session counts by value of a field. */
+export function GroupTable({
   field,
   query,
   span,
@@ -52,13 +52,14 @@ function GroupTable({
   span: TimeSpan
 }) {
   const parameters = requestParameters(query, span)
+  parameters.delete('search')
   parameters.set('group_by', field)
   parameters.set('top', '25')
   const response = useCounts(parameters)
   return (
     <Loaded response={response}>
       {({ data }) => (
-        <table>
+        <table class="groups">
           <TableHead
             columns={[filterTitles[field], 'Sessions', 'Share']}
             numericColumns={['Sessions', 'Share']}

@@ -7,8 +7,6 @@ import { usePageKeys } from '../shared/keys.ts'
 import { serverPath } from '../shared/server-path.ts'
 import { now, spanOf } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
-import { ColumnChoice } from './column-choice.tsx'
-import { CsvButton } from './csv-button.tsx'
 import { filterParameters, requestParameters } from './fields.ts'
 import { LoadMore } from './load-more.tsx'
 import { mergeNewest } from './merge-newest.ts'
@@ -17,8 +15,11 @@ import './sessions.css'
 
 const pageSize = 50
 
-// A relative period keeps its start while the list is shown, because the cursors depend on it.
-function useListPath(query: URLSearchParams): string {
+/**
+ * Returns the path of the list's requests, without `limit`. A relative period keeps its start while the list is shown,
+ * because the cursors depend on it.
+ */
+export function useListPath(query: URLSearchParams): string {
   const listQuery = new URLSearchParams(query)
   for (const name of ['open', 'group', 'columns']) listQuery.delete(name)
   return useMemo(() => {
@@ -36,9 +37,12 @@ interface Pages {
   failure?: RequestFailure
 }
 
+interface ListProps extends Omit<SessionRowsProps, 'rows'> {
+  listPath: string
+}
+
 /** The list of sessions. New ones are inserted by a button, so that rows never move by themselves. */
-export function List({ query, openSessionId }: Omit<SessionRowsProps, 'rows'>) {
-  const listPath = useListPath(query)
+export function List({ query, listPath, openSessionId }: ListProps) {
   const path = `${listPath}&limit=${pageSize}`
   const first = useResponse<SessionList>(path, { pollMs: 5000 })
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
@@ -68,17 +72,13 @@ export function List({ query, openSessionId }: Omit<SessionRowsProps, 'rows'>) {
   }
   return (
     <section aria-label="List">
-      <div class="list-tools">
-        <CsvButton key={listPath} path={listPath} />
-        <ColumnChoice query={query} />
-        <span role="status">
-          {newCount > 0 && (
-            <button type="button" class="button" onClick={showNewest}>
-              {newCount} new
-            </button>
-          )}
-        </span>
-      </div>
+      <span role="status">
+        {newCount > 0 && (
+          <button type="button" class="button" onClick={showNewest}>
+            {newCount} new
+          </button>
+        )}
+      </span>
       <Loaded response={first}>
         {() =>
           rows.length > 0 ? (

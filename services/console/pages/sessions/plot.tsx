@@ -63,7 +63,7 @@ export function Plot(props: PlotProps) {
   )
 }
 
-const height = 150
+const height = 120
 const labelWidth = 80
 const axisGap = 9
 const digitWidth = 7

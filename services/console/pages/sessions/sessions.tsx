@@ -7,46 +7,58 @@ import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Chart } from './chart.tsx'
+import { ColumnChoice } from './column-choice.tsx'
+import { CsvButton } from './csv-button.tsx'
 import { requestParameters } from './fields.ts'
 import { Filters } from './filters.tsx'
-import { Groups } from './groups.tsx'
-import { List } from './list.tsx'
+import { GroupChoice, GroupTable, groupFieldIn } from './groups.tsx'
+import { List, useListPath } from './list.tsx'
 
 export function SessionsPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
   const openSessionId = query.get('open')
+  const listPath = useListPath(query)
   return (
     <>
       <div class="title">
         <h1>Sessions</h1>
         <SpanChoice span={span} />
       </div>
-      <Search
-        label="Search"
-        placeholder="id, user, page, user agent or IP address"
-        value={query.get('search') ?? ''}
-        onSearch={(text) => navigate(hrefWith({ search: text || null }))}
-      />
-      <Filters {...{ query, span }} />
-      {!query.has('search') && <SessionCounts {...{ query, span }} />}
-      <div class={openSessionId ? 'split' : ''}>
-        <List {...{ query, openSessionId }} />
-        {openSessionId && (
-          <aside class="side-panel panel" aria-label="Session">
-            <a class="close" href={hrefWith({ open: null })} aria-label="Close">
-              ×
-            </a>
-            <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as a page</a>
-            <SessionView id={openSessionId} />
-          </aside>
-        )}
+      <div class="toolbar">
+        <Search
+          label="Search"
+          placeholder="id, user, page, user agent or IP address"
+          value={query.get('search') ?? ''}
+          onSearch={(text) => navigate(hrefWith({ search: text || null }))}
+        />
+        <Filters {...{ query, span }} />
+        <div class="tools">
+          <GroupChoice query={query} />
+          <ColumnChoice query={query} />
+          <CsvButton key={listPath} path={listPath} />
+        </div>
       </div>
+      <SessionCounts {...{ query, span }} />
+      <List {...{ query, listPath, openSessionId }} />
+      {openSessionId && (
+        <aside class="drawer" aria-label="Session">
+          <a class="close" href={hrefWith({ open: null })} aria-label="Close">
+            ×
+          </a>
+          <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as a page</a>
+          <SessionView id={openSessionId} />
+        </aside>
+      )}
     </>
   )
 }
 
+// Counts don't support search, so they are of all sessions that match the filters.
 function SessionCounts({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
+  const field = groupFieldIn(query)
   const parameters = requestParameters(query, span)
+  const isSearch = parameters.has('search')
+  parameters.delete('search')
   parameters.set('interval', intervalOf(span).name)
   parameters.set('group_by', 'verdict')
   const response = useCounts(parameters)
@@ -54,17 +66,17 @@ function SessionCounts({ query, span }: { query: URLSearchParams; span: TimeSpan
     <section aria-label="Over time">
       <Loaded response={response}>
         {({ data }) => (
-          <>
-            <p class="sum">
+          <Chart counts={data} span={span}>
+            <span>
               <b>{pluralize('session', data.sessions)}</b>
               {data.visitors !== null && `, ${pluralize('visitor', data.visitors)}`}
               {!data.is_complete && ' (only the newest were counted)'}
-            </p>
-            <Chart counts={data} span={span} />
-          </>
+              {isSearch && ' before the search'}
+            </span>
+          </Chart>
         )}
       </Loaded>
-      <Groups {...{ query, span }} />
+      {field && <GroupTable {...{ field, query, span }} />}
     </section>
   )
 }
