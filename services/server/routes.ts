@@ -28,6 +28,7 @@ import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { waitForScoring } from '../scoring/open-sessions.ts'
 import { createRequestCounter } from '../scoring/requests/metrics.ts'
 import { requestRoutes } from '../scoring/requests/routes.ts'
+import { signalDisplayNames } from '../scoring/signals/catalogue.ts'
 import { readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
 import { readLinks } from '../scoring/visitors/links.ts'
@@ -106,7 +107,7 @@ function addRest(app: FastifyInstance, { core, network, ...access }: RestParts):
   const explainMatch = createLinkExplainer(core.readPool)
   const explainScore = createScoreExplainer(core.readPool)
   readbackRoutes(app, { ...readOptions, explainMatch, explainScore })
-  scoringModelRoutes(app, readOptions)
+  scoringModelRoutes(app, { ...readOptions, signalNames: signalDisplayNames })
   organizationRoutes(app, options)
   auditRoutes(app, options)
   correctionRoutes(app, { ...options, visitors: visitorLinks })

@@ -8,13 +8,10 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
-import { signalCatalogue } from '../signals/catalogue.ts'
 import { type ModelInForce, modelInForce, scheduledModel } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { parseStoredModel } from './parse-model.ts'
 import { currentModelSchema, type modelSchema } from './schemas.ts'
-
-const signal_names = Object.fromEntries(signalCatalogue.map(({ slug, name }) => [slug, name]))
 
 interface EffectiveModel {
   id: string
@@ -40,10 +37,18 @@ function effectiveModel({ change, since }: ModelInForce<ScoringModelRow>): Effec
   return { id: modelId(model), model, effectiveAt: since }
 }
 
+interface ModelRouteOptions {
+  pool: Db
+  auth: Auth
+  clock: Clock
+  /** Display names by signal. */
+  signalNames: Record<string, string>
+}
+
 /** Defines `GET /v1/scoring/model`. */
 export function scoringModelRoutes(
   app: FastifyInstance,
-  { pool, auth, clock }: { pool: Db; auth: Auth; clock: Clock },
+  { pool, auth, clock, signalNames: signal_names }: ModelRouteOptions,
 ): void {
   endpoint(app, {
     route: 'GET /v1/scoring/model',

@@ -39,3 +39,8 @@ export interface Signal extends SignalDefinition {
 
 /** All signals (docs/reference/signals.md), in the order in which decisions list them. */
 export const signalCatalogue: readonly Signal[] = signals
+
+/** Display names by signal. */
+export const signalDisplayNames: Record<string, string> = Object.fromEntries(
+  signalCatalogue.map(({ slug, name }) => [slug, name]),
+)
