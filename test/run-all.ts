@@ -74,7 +74,7 @@ function touchedToday(): string[] | undefined {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** What is flaky stays in a file of its own for each time; says of all that are there. */
+/** Stores the output of each flaky file with the time, and returns a line for every stored file. */
 async function keepFlaky(whole: WholeRun): Promise<string[]> {
   await mkdir(flakyFolder, { recursive: true })
   const time = new Date().toISOString().replaceAll(':', '-')

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 afterAll(() => console.log(`matrix of the console: ${cells} cells`))
 
-// What the server has registered, so that a new route is in the matrix by itself.
+// The server's registered routes, so that a new route is in the matrix by itself.
 function restRoutes(): typeof routes {
   const described = operationsByPath(world.app.swagger())
   const below = world.routes.filter(

@@ -4,7 +4,7 @@ import type { World } from './world.ts'
 
 export type Platform = 'web' | 'ios' | 'android'
 
-/** One way to call, and what is true of it; what the answer must be follows from these facts alone. */
+/** Credential of a request, with the facts that determine the expected response. */
 export interface Credential {
   name: string
   headers: Record<string, string>
@@ -16,7 +16,7 @@ export interface Credential {
   scopes: readonly string[]
   organization: 'own' | 'other'
   environment: Environment
-  /** Of a browser key with allowed origins, or of a native key that comes from a page. */
+  /** Origin of the request, for a browser key with allowed origins or a native key sent from a page. */
   origin: 'right' | 'wrong'
   /** The SDK that sends collect bodies. */
   platform: Platform

@@ -89,7 +89,7 @@ const edgeRequest = {
   ip: '203.0.113.9',
 }
 
-/** One for each operation that needs a key. */
+/** A request for each operation that needs a key. */
 export const endpoints: Record<string, Endpoint> = {
   listSessions: keyed('GET', '/v1/sessions', 'sessions:list'),
   countSessions: keyed('GET', '/v1/sessions/aggregates', 'sessions:list'),
@@ -215,7 +215,7 @@ function get(url: string, success = 200): OpenEndpoint {
   return { success, example: () => ({ method: 'GET', url }) }
 }
 
-/** One for each operation that needs none, with what it answers. */
+/** A request for each operation without a key, with its expected response. */
 export const openEndpoints: Record<string, OpenEndpoint> = {
   getDescription: get('/openapi.json'),
   getLiveness: get('/livez'),

@@ -2,18 +2,18 @@ import { type ErrorCode, errorTable } from '../../infra/errors/errors.ts'
 import type { Credential } from './credential.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** What the interface description says about an operation. */
+/** An operation's authorization in the API description. */
 export interface Operation {
   keyType: Credential['type']
   scope: string | undefined
   ownOrganization: boolean
 }
 
-/** What one cell of the matrix must show. */
+/** Expected response of a cell of the matrix. */
 export interface Cell {
   status: number
   code: ErrorCode | null
-  /** Whether the key passed verification, which is what takes units and shows in the X-RateLimit-* headers. */
+  /** True if the key passed verification: then units are charged and the X-RateLimit-* headers are present. */
   charged: boolean
 }
 

@@ -33,7 +33,7 @@ export const keyCallers: KeyCaller[] = [
 export interface KeyTarget {
   name: string
   request: KeyRequest
-  /** What it may do; a publishable key has no scopes. */
+  /** Scopes of the key; a publishable key has none. */
   scopes: readonly string[]
 }
 

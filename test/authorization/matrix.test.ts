@@ -16,7 +16,7 @@ import { startWorld, type World } from './world.ts'
 
 let world: World
 let context: Omit<Context, 'platform' | 'succeeds'>
-/** Of the other organization. */
+/** Context of the other organization. */
 let theirs: typeof context
 let theirKey: Record<string, string>
 let credentials: Credential[]

@@ -36,7 +36,7 @@ const operationsIn = (given: unknown) =>
 export const operationsByPath = (given: unknown): ReadonlyMap<string, { operationId: string }> =>
   new Map(operationsIn(given).map((one) => [one.place, one]))
 
-/** What an OpenAPI document says about keys, by operation id; undefined = needs none. */
+/** Access rules in an OpenAPI document by operation id; undefined = no key needed. */
 export function readOperations(given: unknown): Map<string, Operation | undefined> {
   return new Map(
     operationsIn(given).map((one) => {

@@ -42,7 +42,7 @@ export async function recordCollect(
   const batches = client()
   await batches.open()
   await batches.sendBatch(observations)
-  // Of another document: what was handed off takes no batch again.
+  // Uses another document, because a document that was handed off accepts no batch.
   const results = client()
   await results.open()
   await results.requestResult(observations)

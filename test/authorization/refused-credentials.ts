@@ -13,7 +13,7 @@ import type { World } from './world.ts'
 
 type KeyType = 'secret' | 'publishable'
 
-/** What is refused wherever it is shown. */
+/** Credentials that every endpoint refuses. */
 export async function refusedCredentials(
   world: World,
   { own, pastGrace }: Tenants & { pastGrace: string },

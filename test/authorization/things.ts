@@ -8,7 +8,7 @@ import { readOperations } from './operations.ts'
 import { recordBodies, recordCollect } from './record-collect.ts'
 import type { World } from './world.ts'
 
-/** One of each kind that stays, and as many more as are asked for. Each is made when it is asked for first. */
+/** Objects by kind, created on first use: a permanent one, and new ones on request. */
 export function thingsOf(world: World, organizationId: string) {
   const issue = async () =>
     (await world.issue({ organizationId, type: 'secret', scopes: ['api_keys:manage'] })).keyId

@@ -86,7 +86,7 @@ async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
   return only
 }
 
-/** One event of each type that there is, as it is stored. */
+/** A stored event of each type. */
 function events(): WebhookEventRow[] {
   const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
   const state = { organization, endpoint, recentTests: [], isRepeat: false }

@@ -65,7 +65,7 @@ test.each([
   expect([...fitting, ...others].filter((text) => fits(text))).toEqual(fitting)
 })
 
-/** What RE2, PCRE, Java, .NET, Python and ECMAScript read alike: no look-around, no \p, \u or \c, no references. */
+/** Syntax common to RE2, PCRE, Java, .NET, Python and ECMAScript: no look-around, \p, \u, \c or backreferences. */
 const readable =
   /^(?:\\[dws.^$*+?()[\]{}|/\\-]|\\x[0-9a-f]{2}|\(\?:|\((?!\?)|\[(?:\\[dws.^$*+?()[\]{}|/\\-]|\\x[0-9a-f]{2}|[^\]\\])+\]|[^\\([])*$/
 

@@ -3,7 +3,7 @@ interface Expected {
   reason: string
   /** Matches each of its differences, and no other. */
   lines: RegExp
-  /** How many there are: one that is gone, or one more, shows. */
+  /** Exact number of differences. */
   count: number
 }
 

@@ -62,7 +62,7 @@ export function rotationOf(ip: string, count = 1) {
   }
 }
 
-/** What costs as much as the smallest limit of secret keys: sent twice, the second is denied. */
+/** Costs as much as the smallest limit of secret keys, so the second of two requests is denied. */
 export const mostExpensive = {
   method: 'POST',
   url: '/v1/agents/ip-rotation',

@@ -62,7 +62,7 @@ export function createComparison() {
 
   return {
     compare,
-    /** What differs inside of the components that were met, and of those that they name. */
+    /** Differences inside visited components and those that they reference. */
     components(): string[] {
       const found: string[] = []
       // Comparing one may add others; a Map is walked to its end as it grows.

@@ -3,7 +3,7 @@ import { z } from 'zod'
 const record = z.record(z.string(), z.unknown())
 type Json = z.output<typeof record>
 
-/** What a JSON Schema admits, with references resolved and the ways to say one thing made one. */
+/** Normalized JSON Schema with resolved references. */
 export interface Shape {
   /** The name of the component that this is. */
   component?: string
@@ -13,9 +13,9 @@ export interface Shape {
   enum?: unknown[]
   properties?: Record<string, Shape>
   required?: string[]
-  /** Whether members that are not listed are allowed. */
+  /** True if unlisted members are allowed. */
   open?: boolean
-  /** Of members that are not listed. */
+  /** Shape of unlisted members. */
   values?: Shape
   items?: Shape
   /** More than one alternative. */
@@ -44,7 +44,7 @@ const limitNames = [
 /** Reads schemas of one OpenAPI document. */
 export function shapeReader(document: unknown) {
   const root = record.parse(document)
-  /** Of references, many of which are the same. */
+  /** Shapes by reference, because many references repeat. */
   const shapes = new Map<string, Shape>()
 
   function resolve(schema: unknown, seen: string[] = []): Json {
@@ -61,7 +61,7 @@ export function shapeReader(document: unknown) {
   function merged(schema: unknown): Json {
     const { allOf, ...rest } = resolve(schema)
     if (allOf === undefined) return rest
-    // What stands beside allOf narrows what its parts say, so it comes last.
+    // Keywords beside allOf narrow its parts, so they come last.
     return [...z.array(z.unknown()).parse(allOf).map(merged), rest].reduce<Json>(mergeTwo, {})
   }
 
@@ -154,7 +154,7 @@ function alternativesOf(shapes: Shape[]): Shape {
     : { types, nullable, anyOf: real, limits: {} }
 }
 
-/** What both admit, where `b` names the narrower of what both name. */
+/** Returns the intersection of both, where `b` has the narrower values. */
 function mergeTwo(a: Json, b: Json): Json {
   const both = (name: string) => ({
     ...record.default({}).parse(a[name]),

@@ -134,7 +134,7 @@ interface Exported {
   }
 }
 
-/** Of an export, whose decisions have what others learn and how long everything took. */
+/** Removes what depends on learned answers and durations from the decisions of an export. */
 function withoutEvidence(text: string): string {
   if (!text.startsWith('{"data":{"object":"person_export"')) return text
   const answer: Exported = JSON.parse(text)

@@ -4,7 +4,7 @@ import { sealEnvelope } from '../../infra/wire/delivery-envelope.ts'
 import { serveLocally } from '../support/local-server.ts'
 
 /**
- * Where webhooks are sent, and the service that approvals are told to. The path says how it answers: /accept with 200,
+ * Receiver of webhooks, and the service that gets approvals. The path says how it answers: /accept with 200,
  * /refuse with 500, /sign-up with sealed credentials, /wait with those once `release` is called.
  */
 export async function startReceiver() {

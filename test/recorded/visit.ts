@@ -15,7 +15,7 @@ import { queryAt } from '../support/server-databases.ts'
 import { type Headers, headerOf, type Request } from './http.ts'
 import type { World } from './world.ts'
 
-/** What a visitor's device and hands did, as the simulation once made it up. */
+/** A visitor's observations, as the simulation once generated them. */
 interface Person {
   sdk: CollectClientOptions['sdk']
   page: { url: string; referrer: string | null }
@@ -30,15 +30,15 @@ const file = path.resolve(import.meta.dirname, '../fixtures/recorded/people.json
 const people: Record<Name, Person> = JSON.parse(readFileSync(file, 'utf8'))
 
 export interface VisitOptions {
-  /** What the requests are called. */
+  /** Name of the requests. */
   name: string
   person: Name
   publishableKey: string
   address: string
   pageUrl?: string
-  /** Of an earlier document of the same session. */
+  /** Resume token of an earlier document of the session. */
   resumeToken?: string
-  /** Of an earlier session. */
+  /** Continuity token of an earlier session. */
   continuity?: string
   /** Batches to send; default: all there are. */
   batches?: number

@@ -12,7 +12,7 @@ export interface KafkaCluster {
   brokers: KafkaBroker[]
   /** Between clients and each of them. */
   proxies: TcpProxy[]
-  /** How a server reaches it: TLS with an authority of our own, and SCRAM. */
+  /** Settings of a server that uses it: TLS with our own CA, and SCRAM. */
   settings: Record<string, string>
   stop(): Promise<void>
 }

@@ -97,7 +97,7 @@ needs('faketime').describe(`clocks that jump, seed ${seed}`, () => {
   it.each(rebuildable)('a rebuild of %s is equal', (name) => rebuildIsEqual(world.settings, name))
 })
 
-// What a broker wrote of its own state while the disk was full may keep it from starting: an operator tries again.
+// A broker may fail to start with the state it wrote while the disk was full, so an operator tries again.
 async function restarted(broker: KafkaBroker): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** What `make faults` runs: one file after the other, as each breaks machines of its own. */
+/** Config of `make faults`: files run one after another, because each breaks its own machines. */
 export default defineConfig({
   test: {
     root: path.resolve(import.meta.dirname, '../..'),

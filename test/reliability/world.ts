@@ -29,7 +29,7 @@ export interface World {
 
 interface WorldOptions {
   seed: string
-  /** Where Postgres and Kafka keep their data. */
+  /** Folder for the data of Postgres and Kafka. */
   places?: { postgres?: string; kafka?: string }
   /** For every role, as a preloaded library needs. */
   env?: Record<string, string>
@@ -75,7 +75,7 @@ interface Fault {
   seed: string
   roles: RoleProcesses
   owner: Owner
-  /** Of all faults so far: a later one must not lose what an earlier one left. */
+  /** Sessions of all faults so far, because a later fault must not lose them. */
   finished: string[]
 }
 

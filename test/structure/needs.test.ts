@@ -3,7 +3,7 @@ import type { NeedName } from '../support/needs/catalogue.ts'
 import { filesByNeed } from '../support/needs/chosen.ts'
 import { reach, readFile, testFiles } from '../support/test-projects.ts'
 
-/** What starts a program that does not come with `npm ci`, and the need that brings it. */
+/** Calls that start a program that `npm ci` does not install, with the need that installs it. */
 const programs: [module: string, need: NeedName][] = [
   ['test/support/chromium.ts', 'chromium'],
   ['test/support/firefox.ts', 'firefox'],

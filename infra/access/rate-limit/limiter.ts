@@ -86,7 +86,7 @@ interface PendingRequest {
   cost: number
 }
 
-/** One bucket's row in a statement. */
+/** Row of a bucket in a statement. */
 interface Charge {
   bucket: Bucket
   /** Portion of `charge` that pending requests asked for. Both are in parts of a unit. */

@@ -265,7 +265,7 @@ it.each(['127.0.0.2', '::1'])('follows a name to new addresses until one is %s',
     reasons.push(reasonOf(await client.post(postTo(`http://rebind.example:${receiver.port}/`))))
   }
   expect(reasons).toEqual(['response 200', 'response 200', 'response 200', 'address', 'address'])
-  // One lookup per connection leaves no second reply to change.
+  // A connection makes a single lookup, so a second reply can't replace the checked address.
   expect(dns.questions.filter((question) => question.startsWith('A ')).length).toBe(5)
   expect([receiver.connections, canaryConnections()]).toEqual([3, 0])
 })

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
 import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
-import { callApi, RequestFailure } from '../shared/api.ts'
+import { callApi, RequestFailure, useResponse } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
 import { signalNames } from '../shared/signal-names.ts'
@@ -26,7 +26,7 @@ const navigation = [
 export function Shell({ children }: { children: ComponentChildren }) {
   const here = currentPage.value
   useNavigationKeys()
-  useEffect(() => void loadSignalNames(), [])
+  useSignalNames()
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -68,11 +68,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 // Best effort: without the names, signals are shown by slug.
-async function loadSignalNames(): Promise<void> {
-  const response = await callApi<{ data: ScoringModelResponse }>('/v1/scoring/model').catch(
-    () => undefined,
-  )
-  if (response) signalNames.value = response.data.signal_names
+function useSignalNames(): void {
+  const { data: model } = useResponse<{ data: ScoringModelResponse }>('/v1/scoring/model')
+  useEffect(() => {
+    if (model) signalNames.value = model.data.signal_names
+  }, [model])
 }
 
 function EnvironmentPicker() {
