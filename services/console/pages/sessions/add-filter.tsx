@@ -118,7 +118,7 @@ function ValueOptions({ field, filters, span, choose }: ValueOptionsProps) {
       <Loaded response={response}>
         {({ data: { groups } }) => {
           const matching = valueOptions(field, groups)
-            .map((option) => ({ ...option, text: optionText(field, option.value) }))
+            .map((option) => ({ ...option, text: valueText(field, option.value) }))
             .filter(({ text, value }) => normalize(`${text} ${value}`).includes(normalize(search)))
           if (matching.length === 0) return <p class="hint">No matching value in this period</p>
           return (
@@ -138,9 +138,6 @@ function ValueOptions({ field, filters, span, choose }: ValueOptionsProps) {
     </>
   )
 }
-
-const optionText = (field: GroupField, value: string | null): string =>
-  value === null ? emptyText(field) : valueText(field, value)
 
 interface ValueOption {
   value: string | null

@@ -46,8 +46,9 @@ export const canBeEmpty = (field: Field): boolean => !neverEmpty.includes(field)
 /** Returns the text for "no value". For the agent status, `none` is a value of its own. */
 export const emptyText = (field: Field): string => (field === 'agent_status' ? 'unknown' : 'none')
 
-/** Returns the display text of a value, such as `AS64500`. Ids, hosts and paths are not changed. */
-export function valueText(field: Field, value: string): string {
+/** Returns the display text of a value, such as `AS64500`; null = no value. Ids, hosts and paths are not changed. */
+export function valueText(field: Field, value: string | null): string {
+  if (value === null) return emptyText(field)
   switch (field) {
     case 'asn':
       return `AS${value}`

@@ -4,7 +4,6 @@ import type { TimeSpan } from '../shared/span.ts'
 import { AddFilter } from './add-filter.tsx'
 import {
   canNegate,
-  emptyText,
   filterChanges,
   filterTitles,
   parseFilters,
@@ -41,7 +40,7 @@ function Chip({ filter, filters }: { filter: UrlFilter; filters: readonly UrlFil
   const { field, value, isNot } = filter
   const [operator, opposite] = isNot ? ['is not', 'is'] : ['is', 'is not']
   const title = filterTitles[field]
-  const text = value === null ? emptyText(field) : valueText(field, value)
+  const text = valueText(field, value)
   return (
     <span class="chip">
       {title}

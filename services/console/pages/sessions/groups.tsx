@@ -7,7 +7,6 @@ import { TableHead } from '../shared/table-head.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import {
   canBeEmpty,
-  emptyText,
   fieldNames,
   filterChanges,
   filterTitles,
@@ -76,15 +75,7 @@ export function GroupTable({
                 )
               return (
                 <tr key={`${kind}${value}`}>
-                  <td>
-                    {isFilterable ? (
-                      <a href={href()}>
-                        {value === null ? emptyText(field) : valueText(field, value)}
-                      </a>
-                    ) : (
-                      kind
-                    )}
-                  </td>
+                  <td>{isFilterable ? <a href={href()}>{valueText(field, value)}</a> : kind}</td>
                   <td class="number">{formatNumber(sessions)}</td>
                   <td class="number">{formatPercent(sessions, data.sessions)}</td>
                 </tr>
