@@ -1,6 +1,7 @@
 import { Fragment, render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import '../../../infra/http/tokens.css'
+import '../../../infra/http/base.css'
 import './console.css'
 import type { LoggedInPerson } from '../schemas.ts'
 import { initLogin, Login, reloadOnLoginLink } from './login/login.tsx'

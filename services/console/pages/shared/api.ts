@@ -1,6 +1,7 @@
-import { effect } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import { QueryClient, QueryObserver, type QueryObserverResult } from '@tanstack/query-core'
 import { useLayoutEffect, useState } from 'preact/hooks'
+import { type ErrorDetails, fieldSentences } from '../../../../infra/errors/field-problem.ts'
 import { currentPage } from './address.ts'
 import { person } from './person.ts'
 import { serverPath } from './server-path.ts'
@@ -9,7 +10,7 @@ interface FailureDetails {
   status: number
   code: string
   requestId: string | null
-  mergedInto?: string | null
+  details?: ErrorDetails
 }
 
 /** An error response, or no response (status 0). */
@@ -19,15 +20,25 @@ export class RequestFailure extends Error {
   readonly requestId: string | null
   /** Id of the visitor that the requested one was merged into. */
   readonly mergedInto: string | null
+  /** Invalid request fields, each with a sentence that doesn't repeat its name. */
+  readonly fields: { name: string; message: string }[]
 
-  constructor(message: string, { status, code, requestId, mergedInto = null }: FailureDetails) {
+  constructor(message: string, { status, code, requestId, details = {} }: FailureDetails) {
     super(message)
-    this.mergedInto = mergedInto
     this.status = status
     this.code = code
     this.requestId = requestId
+    this.mergedInto = details.merged_into ?? null
+    const sentences = fieldSentences(details)
+    this.fields = (details.fields ?? []).map(({ name }, i) => {
+      const text = sentences[i]?.slice(name.length).replace(/^:? /, '') ?? ''
+      return { name, message: `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.` }
+    })
   }
 }
+
+/** True from the first request without a response to the next response. */
+export const isOffline = signal(false)
 
 interface RequestOptions {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -60,6 +71,7 @@ export async function callApi<T>(
 ): Promise<T> {
   const throwUnreachable = (error: unknown): never => {
     if (signal?.aborted) throw error
+    isOffline.value = true
     throw new RequestFailure('The server is not responding.', {
       status: 0,
       code: 'unreachable',
@@ -77,6 +89,7 @@ export async function callApi<T>(
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     }).catch(throwUnreachable)
+    isOffline.value = false
     // A truncated body matters only if the request succeeded.
     const onBodyError = response.ok ? throwUnreachable : () => null
     const json = response.status === 204 ? null : await response.json().catch(onBodyError)
@@ -92,22 +105,15 @@ export async function callApi<T>(
 
 function failureOf(
   { status, headers }: Response,
-  json: {
-    error?: { code?: string; message?: string; details?: { merged_into?: string } }
-  } | null,
+  json: { error?: { code?: string; message?: string; details?: ErrorDetails } } | null,
 ) {
   const {
     code = 'unknown',
     message = `The server returned status ${status}.`,
     details,
   } = json?.error ?? {}
-  const mergedInto = details?.merged_into ?? null
-  return new RequestFailure(message, {
-    status,
-    code,
-    requestId: headers.get('x-request-id'),
-    mergedInto,
-  })
+  const requestId = headers.get('x-request-id')
+  return new RequestFailure(message, { status, code, requestId, ...(details && { details }) })
 }
 
 export interface ResponseState<T> {
@@ -122,10 +128,11 @@ export interface ResponseState<T> {
 }
 
 const freshMs = 5000
+const offlineRetryMs = 3000
 
 /**
  * Returns the state of a GET request, repeated every `pollMs` while the page is visible, even after a failure.
- * Responses are shared by path, and cached for `pollMs` or five seconds, so that going back is instant.
+ * Without a response, it is retried and its previous data stays. Responses are shared by path, and cached for `pollMs` or five seconds, so that going back is instant.
  */
 export function useResponse<T>(
   path: string,
@@ -140,13 +147,14 @@ export function useResponse<T>(
       queryFn: ({ signal }) => callApi<T>(path, { signal }),
       staleTime: pollMs ?? freshMs,
       gcTime: pollMs ?? freshMs,
-      refetchInterval: pollMs ?? false,
+      refetchInterval: ({ state }) =>
+        state.error?.status === 0 ? offlineRetryMs : (pollMs ?? false),
       retry: false,
       structuralSharing: false,
       notifyOnChangeProps: ['data', 'error'],
     })
     const update = ({ status, data, error }: QueryObserverResult<T, RequestFailure>) => {
-      if (status === 'pending') return
+      if (status === 'pending' || error?.status === 0) return
       // Erased or no longer allowed: don't show the cached data.
       const isGone = error?.status === 404 || error?.status === 403
       setResponse({ path, data: isGone ? undefined : data, failure: error ?? undefined })

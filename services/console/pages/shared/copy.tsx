@@ -16,7 +16,11 @@ export function CopyButton({ text, label = 'Copy', title, class: style }: CopyPr
       type="button"
       class={style}
       title={title}
-      onClick={() => navigator.clipboard.writeText(text).then(() => setCopied(text), console.warn)}
+      onClick={(event) => {
+        // A menu stays open to show "Copied".
+        event.preventDefault()
+        navigator.clipboard.writeText(text).then(() => setCopied(text), console.warn)
+      }}
     >
       {copied === text ? 'Copied' : label}
     </button>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export function Panel({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <section class="part">
+    <section class="panel">
       <h2>{title}</h2>
       {children}
     </section>

@@ -1,5 +1,4 @@
 import { currentPage, hrefWith, navigate } from './address.ts'
-import { CopyButton } from './copy.tsx'
 import { usePageKeys } from './keys.ts'
 import {
   hasInvalidTimes,
@@ -13,10 +12,10 @@ import {
 import { SpanFields } from './span-fields.tsx'
 
 const titles: Record<Preset, string> = {
-  '1h': 'last hour',
-  '24h': 'last 24 hours',
-  '7d': 'last 7 days',
-  '30d': 'last 30 days',
+  '1h': 'hour',
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
 }
 
 const hrefOfStep = (span: TimeSpan, step: 'earlier' | 'later') =>
@@ -33,31 +32,31 @@ export function SpanChoice({ span }: { span: TimeSpan }) {
   }, [])
   return (
     <nav class="spans" aria-label="Time">
-      {Object.entries(titles).map(([preset, title]) => (
-        <a
-          key={preset}
-          href={hrefWith({ last: preset, since: null, until: null })}
-          aria-current={span.last === preset ? 'true' : undefined}
-        >
-          {title}
+      <div class="segmented">
+        {Object.entries(titles).map(([preset, title]) => (
+          <a
+            key={preset}
+            href={hrefWith({ last: preset, since: null, until: null })}
+            title={`Last ${title}`}
+            aria-current={span.last === preset ? 'true' : undefined}
+          >
+            {preset}
+          </a>
+        ))}
+      </div>
+      <div class="segmented">
+        <a href={hrefOfStep(span, 'earlier')} aria-label="Earlier" title="Earlier ([)">
+          ←
         </a>
-      ))}
-      <a href={hrefOfStep(span, 'earlier')}>earlier</a>
-      {!span.last && <a href={hrefOfStep(span, 'later')}>later</a>}
+        {!span.last && (
+          <a href={hrefOfStep(span, 'later')} aria-label="Later" title="Later (])">
+            →
+          </a>
+        )}
+      </div>
       <SpanFields key={span.last ?? `${span.since} ${span.until}`} span={span} />
-      {span.last && (
-        <CopyButton
-          class="plain"
-          label="copy link"
-          title="Copy a link to this exact time range"
-          text={
-            new URL(hrefWith(timeParameters({ ...span, last: undefined })), window.location.href)
-              .href
-          }
-        />
-      )}
       {span.last && query && hasInvalidTimes(query) && (
-        <p>The time range in the URL is invalid. Showing the {titles[span.last]}.</p>
+        <p>The time range in the URL is invalid. Showing the last {titles[span.last]}.</p>
       )}
     </nav>
   )

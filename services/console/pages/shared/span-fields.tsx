@@ -1,13 +1,16 @@
 import { useState } from 'preact/hooks'
 import { hrefWith, navigate } from './address.ts'
+import { CopyButton } from './copy.tsx'
+import { FormField } from './form-field.tsx'
 import { formatDateTime } from './format.ts'
+import { Menu } from './menu.tsx'
 import { isoTime, parseFieldSpan, type TimeSpan, timeParameters, toFieldValue } from './span.ts'
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** Fields for a custom range. They keep their initial values, so that `now` never changes them during typing. */
 export function SpanFields({ span }: { span: TimeSpan }) {
-  const [problem, setProblem] = useState<string | null>(null)
+  const [problem, setProblem] = useState<string>()
   const [{ since, until }] = useState(span)
   const apply = (form: HTMLFormElement) => {
     const fields = new FormData(form)
@@ -15,37 +18,37 @@ export function SpanFields({ span }: { span: TimeSpan }) {
     if (typeof range === 'string') setProblem(range)
     else navigate(hrefWith(timeParameters(range)))
   }
+  const exactLink = hrefWith(timeParameters({ since, until, last: undefined }))
   return (
-    <details class="menu span-fields">
-      <summary>
-        {span.last
-          ? 'custom range'
-          : `${formatDateTime(isoTime(since))} to ${formatDateTime(isoTime(until))}`}
-      </summary>
+    <Menu
+      name="Time range"
+      label={
+        span.last
+          ? 'Custom'
+          : `${formatDateTime(isoTime(since))} to ${formatDateTime(isoTime(until))}`
+      }
+    >
       <form
-        class="menu-body"
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
           apply(event.currentTarget)
         }}
       >
-        <label>
-          From
+        <FormField label="From">
           <input type="datetime-local" name="since" defaultValue={toFieldValue(since)} />
-        </label>
-        <label>
-          Until
+        </FormField>
+        <FormField label="Until" hint={`Time zone: ${zone}`} error={problem}>
           <input type="datetime-local" name="until" defaultValue={toFieldValue(until)} />
-        </label>
-        <p class="hint">Time zone: {zone}</p>
-        {problem && (
-          <p class="note bad" role="alert">
-            {problem}
-          </p>
-        )}
-        <button type="submit">Show</button>
+        </FormField>
+        <button type="submit" class="button">
+          Show
+        </button>
       </form>
-    </details>
+      <CopyButton
+        label="Copy link to this exact time range"
+        text={new URL(exactLink, window.location.href).href}
+      />
+    </Menu>
   )
 }

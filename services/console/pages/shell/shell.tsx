@@ -1,19 +1,23 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
-import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
-import { callApi, RequestFailure, useResponse } from '../shared/api.ts'
+import { currentPage, hrefOf, hrefWith, navigate, type PageName } from '../shared/address.ts'
+import { callApi, isOffline, useResponse } from '../shared/api.ts'
+import { Dialog } from '../shared/dialog.tsx'
 import { usePageKeys } from '../shared/keys.ts'
-import { person } from '../shared/person.ts'
+import { Menu } from '../shared/menu.tsx'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+import { organizationPath, person } from '../shared/person.ts'
 import { signalNames } from '../shared/signal-names.ts'
 
 const icons: Record<PageName, string> = {
-  overview: 'M3 13h6V3H3zm0 8h6v-6H3zm8 0h10V11H11zm0-18v6h10V3z',
-  settings: 'M4 6h10v2H4zm12-2h2v6h-2zM4 16h4v2H4zm6-2h2v6h-2zm4 2h6v2h-6zm6-10h0v2h0z',
-  sessions: 'M4 5h16v3H4zm0 5.5h16v3H4zM4 16h16v3H4z',
+  overview: 'M4 20V11h4v9zm6 0V4h4v16zm6 0v-6h4v6z',
+  sessions: 'M3 5h3v3H3zm5 0h13v3H8zM3 10.5h3v3H3zm5 0h13v3H8zM3 16h3v3H3zm5 0h13v3H8z',
   visitors: 'M12 3a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm0 11c5 0 8 2.5 8 7H4c0-4.5 3-7 8-7z',
-  webhooks: 'M4 11h10V7l6 5-6 5v-4H4z',
+  webhooks: 'M8 2h2v5h4V2h2v5h2v4a6 6 0 0 1-5 5.9V22h-2v-5.1A6 6 0 0 1 6 11V7h2z',
+  settings:
+    'M10.2 4.8l.1-2.7h3.4l.1 2.7 2 .9 2-1.9 2.4 2.4-1.9 2 .9 2 2.7.1v3.4l-2.7.1-.9 2 1.9 2-2.4 2.4-2-1.9-2 .9-.1 2.7h-3.4l-.1-2.7-2-.9-2 1.9-2.4-2.4 1.9-2-.9-2-2.7-.1v-3.4l2.7-.1.9-2-1.9-2 2.4-2.4 2 1.9zM12 8.6a3.4 3.4 0 1 0 0 6.8 3.4 3.4 0 0 0 0-6.8z',
 }
 const navigation = [
   { page: 'overview', title: 'Overview' },
@@ -24,7 +28,6 @@ const navigation = [
 ] as const satisfies { page: PageName; title: string }[]
 
 export function Shell({ children }: { children: ComponentChildren }) {
-  const here = currentPage.value
   useNavigationKeys()
   useSignalNames()
   return (
@@ -32,29 +35,25 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <a class="skip" href="#main">
         Skip to content
       </a>
-      <nav class="side" aria-label="Main">
+      <header class="side">
         <a class="brand" href={hrefOf({ page: 'overview' })}>
           <img src={new URL(mark, import.meta.url).pathname} alt="" width="26" height="26" />
           <span>Tidegate</span>
         </a>
-        {navigation.map(({ page, title }) => (
-          <a
-            key={page}
-            href={hrefOf({ page })}
-            aria-current={here?.page === page ? 'page' : undefined}
-          >
-            <svg viewBox="0 0 24 24" aria-hidden="true">
-              <path d={icons[page]} />
-            </svg>
-            {title}
-          </a>
-        ))}
-      </nav>
-      <header class="top">
         <EnvironmentPicker />
+        <nav aria-label="Main">
+          {navigation.map(({ page, title }) => (
+            <NavigationLink key={page} page={page} title={title} />
+          ))}
+        </nav>
         <Account />
       </header>
       <main id="main" tabIndex={-1}>
+        {isOffline.value && (
+          <p class="note bad offline" role="status">
+            The server is not responding. Retrying …
+          </p>
+        )}
         {person.value?.warnings.map((warning) => (
           <p key={warning} class="note bad" role="status">
             {warning}
@@ -65,6 +64,47 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <Help />
     </div>
   )
+}
+
+function NavigationLink({ page, title }: { page: PageName; title: string }) {
+  const isCurrent = currentPage.value?.page === page
+  return (
+    <>
+      <a href={hrefOf({ page })} aria-current={isCurrent ? 'page' : undefined}>
+        <svg viewBox="0 0 24 24" aria-hidden="true">
+          <path d={icons[page]} fill-rule="evenodd" />
+        </svg>
+        {title}
+      </a>
+      {page === 'sessions' && <SavedViews />}
+    </>
+  )
+}
+
+interface SavedView {
+  id: string
+  name: string
+  /** Query string of the Sessions page. */
+  query: string
+}
+
+function SavedViews() {
+  const { data: views } = useResponse<{ data: SavedView[] }>(`${organizationPath()}/views`)
+  const here = hrefWith({ open: null })
+  return views?.data.map(({ id, name, query }) => {
+    const href = hrefOf({ page: 'sessions', query: new URLSearchParams(query) })
+    return (
+      <a
+        key={id}
+        class="view"
+        href={href}
+        title={name}
+        aria-current={href === here ? 'true' : undefined}
+      >
+        {name}
+      </a>
+    )
+  })
 }
 
 // Best effort: without the names, signals are shown by slug.
@@ -83,55 +123,46 @@ function EnvironmentPicker() {
     if (here && environment) navigate(hrefOf({ environment, page: here.page, query: here.query }))
   }
   return (
-    <label class="environment">
-      <span>Environment</span>
-      <select
-        value={here?.environment}
-        onChange={({ currentTarget }) => switchTo(currentTarget.value)}
-      >
-        {environments.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </label>
+    <select
+      aria-label="Environment"
+      value={here?.environment}
+      onChange={({ currentTarget }) => switchTo(currentTarget.value)}
+    >
+      {environments.map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
   )
 }
 
 function Account() {
   const { name = '', role, organization } = person.value ?? {}
-  const [failure, setFailure] = useState<RequestFailure>()
-  const signOut = async (path: string) => {
-    setFailure(undefined)
-    try {
+  const { run, failure } = useMutation()
+  const signOut = (event: TargetedEvent, path: string) => {
+    // The menu stays open to show a failure.
+    event.preventDefault()
+    void run(async () => {
+      // Status 401, an ended session, also sets `person` to null.
       await callApi(path, { method: 'POST' })
       person.value = null
-    } catch (error) {
-      if (!(error instanceof RequestFailure)) throw error
-      // With status 401, the session is already over.
-      if (error.status !== 401) setFailure(error)
-    }
+    })
   }
   return (
-    <details class="menu">
-      <summary>{name || 'Account'}</summary>
-      <div class="menu-body">
-        <p>
+    <div class="account">
+      <Menu label={name || 'Account'}>
+        <p class="hint">
           {organization?.name}
           {role && `, ${role}`}
         </p>
-        <button type="button" onClick={() => signOut('/logout')}>
+        <button type="button" onClick={(event) => signOut(event, '/logout')}>
           Sign out
         </button>
-        <button type="button" onClick={() => signOut('/logout-everywhere')}>
+        <button type="button" onClick={(event) => signOut(event, '/logout-everywhere')}>
           Sign out everywhere
         </button>
-        {failure && (
-          <p class="note bad" role="alert">
-            You are still signed in. {failure.message}
-          </p>
-        )}
-      </div>
-    </details>
+        <MutationFailure failure={failure && `You are still signed in. ${failure}`} />
+      </Menu>
+    </div>
   )
 }
 
@@ -147,25 +178,23 @@ const keys = [
 ]
 
 function Help() {
-  const dialog = useRef<HTMLDialogElement>(null)
-  usePageKeys(({ key }) => key === '?' && dialog.current?.showModal(), [])
+  const [isOpen, setOpen] = useState(false)
+  usePageKeys(({ key }) => key === '?' && setOpen(true), [])
   return (
-    <dialog ref={dialog} aria-labelledby="keys-title">
-      <h2 id="keys-title">Keyboard</h2>
-      <dl class="keys">
-        {keys.map(([key, action]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{action}</dd>
-          </div>
-        ))}
-      </dl>
-      <form method="dialog">
-        <button type="submit">Close</button>
-      </form>
-    </dialog>
+    isOpen && (
+      <Dialog title="Keyboard shortcuts" onClose={() => setOpen(false)}>
+        <dl class="facts">
+          {keys.map(([key, action]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{action}</dd>
+            </div>
+          ))}
+        </dl>
+      </Dialog>
+    )
   )
 }
 

@@ -1,0 +1,37 @@
+import type { ComponentChildren } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+
+interface DialogProps {
+  title: string
+  /** Called on Esc and the close button. Unmount the dialog then. */
+  onClose: () => void
+  children: ComponentChildren
+}
+
+/** A modal dialog, open while mounted. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const id = useId()
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    dialog.current?.showModal()
+    // Returns the focus.
+    return () => dialog.current?.close()
+  }, [])
+  return (
+    // Keys in a dialog are not shortcuts of the page.
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={onClose}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="plain close" aria-label="Close" onClick={onClose}>
+          ×
+        </button>
+      </header>
+      {children}
+    </dialog>
+  )
+}
