@@ -44,6 +44,13 @@ export function timeOrderedId<P extends string>(prefix: P, now: number, random: 
   return `${prefix}_${base32(bytes)}`
 }
 
+/** Returns the time of an id from `timeOrderedId`, in epoch milliseconds. */
+export function timeOfId(id: string): number {
+  // Ten characters have 50 bits; the first two are zero.
+  const time = id.slice(id.indexOf('_') + 1).slice(0, 10)
+  return [...time].reduce((sum, character) => sum * 32 + base32Alphabet.indexOf(character), 0)
+}
+
 export function randomId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${base32(random(16))}`
 }
@@ -85,6 +92,7 @@ const patterns = {
   gacct: /^gacct_[0-9a-hjkmnp-tv-z]{26}$/,
   csn: /^csn_[0-9a-hjkmnp-tv-z]{26}$/,
   mrk: /^mrk_[0-9a-hjkmnp-tv-z]{26}$/,
+  view: /^view_[0-9a-hjkmnp-tv-z]{26}$/,
 }
 
 export function isId<P extends keyof typeof patterns>(prefix: P, text: string): text is Id<P> {

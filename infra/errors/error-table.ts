@@ -125,9 +125,9 @@ const entries = {
     meaning:
       "The path does not exist, or the resource does not exist in this organization and environment. Live keys can't see test data, and test keys can't see live data.",
     remedy:
-      'Check the path and the id, and use a key of the environment in which the resource was created. A merged visitor is available under the id in `merged_into`.',
+      'Check the path and the id, and use a key of the environment in which the resource was created. A merged visitor is available under the id in `merged_into`; an erased one is gone.',
     details:
-      '`merged_into` is the visitor that the one in the path was merged into, if it still exists.',
+      '`merged_into` is the visitor that the one in the path was merged into, if it still exists. `erasure` has the id and time of the receipt if the visitor was erased.',
   },
   'request.method_not_allowed': {
     status: 405,

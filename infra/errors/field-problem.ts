@@ -12,6 +12,8 @@ export interface ErrorDetails {
   parameter_set?: string
   /** Id of the visitor into which the one in the path was merged. */
   merged_into?: string
+  /** Receipt of the erasure of the visitor in the path. */
+  erasure?: { id: string; erased_at: string }
   next_action?: 'retry' | 'new_session' | 'reload_bundle' | 'contact_support'
 }
 

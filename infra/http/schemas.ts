@@ -5,6 +5,20 @@ import { idPattern } from '../ids.ts'
 /** ISO 8601 timestamp in UTC with milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 })
 
+/** Time in a query, as epoch milliseconds. */
+export const queryTime = z.iso
+  .datetime({ offset: true, error: 'ISO 8601 with a time zone, such as 2026-11-26T08:00:00Z' })
+  .transform((value) => Date.parse(value))
+
+const maxValues = 50
+
+/** Returns a schema for a query parameter that can be repeated, which ORs its values. */
+export const repeatable = <T extends z.ZodType>(value: T) =>
+  z.preprocess(
+    (input) => (input === undefined ? undefined : [input].flat()),
+    z.array(value).min(1).max(maxValues).optional(),
+  )
+
 export const meta = z
   .strictObject({ request_id: z.string().regex(/^req_[0-9a-f]{32}$/) })
   .meta({ id: 'ResponseMeta' })
@@ -33,6 +47,7 @@ const details = z
     header_name: z.string().optional(),
     parameter_set: z.string().optional(),
     merged_into: z.string().optional(),
+    erasure: z.strictObject({ id: z.string(), erased_at: timestamp }).optional(),
     next_action: z.enum(['retry', 'new_session', 'reload_bundle', 'contact_support']).optional(),
   })
   .meta({ id: 'ApiErrorDetails' })

@@ -132,6 +132,18 @@ export async function readStates(
   return new Map(rows.map((row) => [row.session_id, parseState(row)]))
 }
 
+/** Returns the session's documents, oldest first; none once its state was deleted. */
+export async function readDocuments(
+  db: Pick<Tx, 'query'>,
+  sessionId: string,
+): Promise<SessionState['documents']> {
+  const { rows } = await db.query<{ documents: SessionState['documents'] }>(
+    `select state::json -> 'documents' as documents from scoring.sessions where session_id = $1`,
+    [sessionId],
+  )
+  return rows[0]?.documents ?? []
+}
+
 /**
  * Creates the offset row that `lockAndLoadStatements` locks, or raises its offset to `first`, because earlier records
  * have expired. Returns the offset stored before, or `first` if there was none.
