@@ -58,6 +58,7 @@ const names: [start: string, name: string][] = [
   ['/v1/organizations/org_1/webhooks/endpoints', 'list endpoints'],
   ['/v1/organizations/org_1/events', 'list events: all'],
   ['/v1/organizations/org_1/api-keys', 'list keys: all'],
+  ['/v1/organizations/org_1/views', 'list views'],
   ['/v1/organizations/org_1', 'own organization'],
   ['/v1/scoring/model', 'getScoringModel with a narrow key'],
 ]
@@ -303,7 +304,11 @@ describe('every page', () => {
       return {}
     }
     await open('live/visitors')
-    await expectTexts('This could not be loaded.', 'The server is not responding.')
+    await expectTexts('The server is not responding. Retrying')
+    expect(await alerts().count()).toBe(0)
+    api = full
+    await expectTexts(visitorId)
+    await expect.poll(() => page.getByText('The server is not responding').count()).toBe(0)
   })
 
   test('shows the login form when the session is over', async () => {
@@ -332,7 +337,7 @@ describe('every page', () => {
   test('shows that signing out failed', async () => {
     await open('live/visitors')
     api = () => failed(503)
-    await page.locator('summary', { hasText: 'Ann' }).click()
+    await page.getByRole('button', { name: 'Ann' }).click()
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await expectTexts('You are still signed in. The server says why.')
   })
