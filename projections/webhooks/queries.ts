@@ -244,6 +244,67 @@ export async function findFailingSince(db: Db, endpointId: string): Promise<numb
   return rows[0]?.since ?? undefined
 }
 
+export interface DeliveryStats {
+  endpointId: string
+  /** Deliveries with at least one attempt. */
+  attempted: number
+  succeeded: number
+  /** Deliveries that were not attempted yet, or are retried. */
+  pending: number
+  /** Unsuccessful ones of the newest `recentDeliveries` attempted deliveries. */
+  recentFailures: number
+  /** Milliseconds from an event to its delivery; null if none succeeded. */
+  latencyP50: number | null
+  latencyP95: number | null
+  /** Latest delivery whose attempts failed so far. Times are epoch milliseconds. */
+  lastFailure: {
+    at: number
+    event_id: string
+    response_status: number | null
+    error: string | null
+  } | null
+}
+
+export const recentDeliveries = 20
+/** Bounds the deliveries that are read per endpoint and event type. */
+export const maxStatDeliveries = 1000
+
+/** Summarizes each endpoint's deliveries created at or after `since` (epoch milliseconds), by endpoint id. */
+export async function readDeliveryStats(
+  db: Db,
+  endpointIds: string[],
+  since: number,
+): Promise<Map<string, DeliveryStats>> {
+  const { rows } = await db.query<DeliveryStats>({
+    name: 'webhook-delivery-stats',
+    text: `select endpoint.id as "endpointId", stats.*
+      from unnest($1::text[]) as endpoint(id) cross join lateral (
+        select count(*) filter (where attempts > 0)::int as attempted,
+          count(*) filter (where status = 'succeeded')::int as succeeded,
+          count(*) filter (where status = 'pending')::int as pending,
+          count(*) filter (where has_failed and recency <= ${recentDeliveries})::int as "recentFailures",
+          percentile_cont(0.5) within group (order by latency) as "latencyP50",
+          percentile_cont(0.95) within group (order by latency) as "latencyP95",
+          (array_agg(json_build_object('at', updated_at, 'event_id', event_id,
+            'response_status', response_status, 'error', error) order by updated_at desc)
+            filter (where has_failed))[1] as "lastFailure"
+        from (
+          select d.*, d.attempts > 0 and d.status in ('pending', 'failed') as has_failed,
+            case when d.status = 'succeeded' and d.attempts = d.attempts_in_round
+              then d.updated_at - d.created_at end as latency,
+            row_number() over (order by d.attempts = 0, d.updated_at desc) as recency
+          from unnest($3::text[]) as of_type(type) cross join lateral (
+            select * from read.webhook_deliveries
+            where endpoint_id = endpoint.id and event_type = of_type.type and created_at >= $2
+            order by created_at desc, event_id desc limit ${maxStatDeliveries}
+          ) d
+        ) d
+      ) stats`,
+    values: [endpointIds, since, deliveryTypes],
+  })
+  return new Map(rows.map((row) => [row.endpointId, row]))
+}
+
 // Counting stops here, because counting millions of rows would take too long.
 const maxCounted = 100_000
 

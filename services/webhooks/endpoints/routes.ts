@@ -15,11 +15,13 @@ import {
   findEndpoint,
   listEndpoints,
   maxListedEndpoints,
+  readDeliveryStats,
 } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { loadDeliveryJson } from '../events/routes.ts'
 import { createEndpoint, type EndpointPath, rotateSecret, updateEndpoint } from './commands.ts'
 import { noSuchEndpoint, requireEndpoint } from './decide.ts'
+import { healthPeriodMs, summarizeHealth } from './delivery-health.ts'
 import {
   checkedEndpointChanges,
   createEndpointBody,
@@ -51,7 +53,7 @@ export function endpointRoutes(app: FastifyInstance, options: EndpointRouteOptio
   testRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth }: RouteContext): void {
+function listRoute(app: FastifyInstance, { pool, auth, clock }: RouteContext): void {
   endpoint(app, {
     route: `GET ${endpointsPath}`,
     auth: auth.requireOwnOrganization('webhooks:read'),
@@ -65,7 +67,13 @@ function listRoute(app: FastifyInstance, { pool, auth }: RouteContext): void {
     errors: [422],
     async run(request) {
       const { rows, hasMore } = await listEndpoints(pool, auth.dataScope(request))
-      const data = rows.map((row) => endpointJson(row))
+      const ids = rows.map(({ id }) => id)
+      const stats = await readDeliveryStats(pool, ids, clock() - healthPeriodMs)
+      const data = rows.map((row) => {
+        const endpointStats = stats.get(row.id)
+        const health = endpointStats && summarizeHealth(row, endpointStats)
+        return { ...endpointJson(row), health }
+      })
       return { data, pagination: { limit: maxListedEndpoints, has_more: hasMore } }
     },
   })

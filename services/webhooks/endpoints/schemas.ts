@@ -8,6 +8,7 @@ import {
   subscribableTypes,
   uriOf,
 } from '../../../infra/wire/webhooks/events.ts'
+import { maxStatDeliveries, recentDeliveries } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { WebhookEndpointCreated } from '../../../schemas/events.ts'
 import {
@@ -18,6 +19,42 @@ import {
 } from '../events/schemas.ts'
 
 const statuses = ['active', 'disabled'] as const
+
+const milliseconds = z.int().min(0).nullable()
+
+const healthSchema = z
+  .strictObject({
+    status: z
+      .enum(['healthy', 'failing', 'idle', 'disabled'])
+      .describe(
+        `\`failing\`: at least half of the newest ${recentDeliveries} deliveries failed so far, or \`flagged_reason\` is set; \`idle\`: no attempts.`,
+      ),
+    deliveries: z.int().min(0).describe('Deliveries with at least one attempt.'),
+    succeeded: z.int().min(0),
+    pending: z.int().min(0).describe('Deliveries that are waiting for an attempt.'),
+    success_rate: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .describe('`succeeded` divided by `deliveries`; null without deliveries.'),
+    latency_p50_ms: milliseconds.describe(
+      'Median time from an event to its successful delivery; null if there was none.',
+    ),
+    latency_p95_ms: milliseconds.describe('95th percentile of the same time.'),
+    last_failure: z
+      .strictObject({
+        at: timestamp,
+        event_id: eventIdSchema,
+        response_status: z.int().nullable(),
+        error: z.string().nullable(),
+      })
+      .nullable()
+      .describe('Latest failed attempt of a delivery that has not succeeded since.'),
+  })
+  .meta({ id: 'WebhookEndpointHealth' })
+
+export type EndpointHealthSummary = z.output<typeof healthSchema>
 
 export const endpointSchema = z
   .strictObject({
@@ -49,6 +86,11 @@ export const endpointSchema = z
       .nullable()
       .describe(
         'Time until which deliveries are also signed with the previous secret; can be in the past. Null if the secret was never rotated.',
+      ),
+    health: healthSchema
+      .optional()
+      .describe(
+        `Deliveries of the events of the last 24 hours: the newest ${maxStatDeliveries} of each event type. Only in the list.`,
       ),
     created_at: timestamp,
     updated_at: timestamp,

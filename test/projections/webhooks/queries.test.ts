@@ -5,6 +5,7 @@ import {
   findFailingSince,
   listEvents,
   listUndelivered,
+  readDeliveryStats,
   readQueueStats,
   type UndeliveredQuery,
 } from '../../../projections/webhooks/queries.ts'
@@ -178,4 +179,33 @@ test('queue stats have the number of due and failed deliveries and the oldest du
   expect(await readings(99)).toEqual({ oldestDueAt: null, due: 0, failed: 1 })
   expect(await readings(100)).toEqual({ oldestDueAt: start + 100, due: 1, failed: 1 })
   expect(await readings(300)).toEqual({ oldestDueAt: start + 100, due: 3, failed: 1 })
+})
+
+test('deliveries are summarized per endpoint, with the latest failure', async () => {
+  const created = (createdAt: number) => at(createdAt)
+  await world.given(
+    raised(1, [1, 2], created(-1)),
+    raised(2, [1], created(0)),
+    raised(3, [1], { ...created(0), type: 'webhook.test' }),
+    raised(4, [1], created(0)),
+    raised(5, [1], created(0)),
+    raised(6, [1], created(0)),
+    failed([1, 1], 1, { attempted_at: start + 9000 }),
+    succeeded([2, 1], 1, { attempted_at: start + 100 }),
+    attempted([3, 1], 1, { attempted_at: start + 200 }),
+    succeeded([3, 1], 2, { attempted_at: start + 300 }),
+    attempted([4, 1], 1, { attempted_at: start + 4000, error: 'no answer', response_status: null }),
+    failed([5, 1], 10, { attempted_at: start + 3000 }),
+  )
+  const stats = await readDeliveryStats(world.pool, [we(1), we(2)], start)
+  expect(stats.get(we(1))).toMatchObject({
+    attempted: 4,
+    succeeded: 2,
+    pending: 2,
+    recentFailures: 2,
+    lastFailure: { event_id: evt(4), response_status: null, error: 'no answer' },
+  })
+  const { latencyP50, latencyP95 } = stats.get(we(1)) ?? {}
+  expect([latencyP50, latencyP95]).toEqual([220, 310])
+  expect(stats.get(we(2))).toMatchObject({ attempted: 0, latencyP50: null, lastFailure: null })
 })

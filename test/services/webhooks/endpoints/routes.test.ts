@@ -23,6 +23,16 @@ beforeEach(async () => {
 })
 afterAll(() => api.stop())
 
+const unused = {
+  deliveries: 0,
+  succeeded: 0,
+  pending: 0,
+  success_rate: null,
+  latency_p50_ms: null,
+  latency_p95_ms: null,
+  last_failure: null,
+}
+
 const endpoints = () => `${own.path}/webhooks/endpoints`
 const events = () => `${own.path}/events`
 
@@ -54,7 +64,7 @@ test('a new endpoint is active, and its signing secret is returned only now', as
   expect(signing_secret).toMatch(/^whsec_[A-Za-z0-9+/]{44}$/)
   expect(data).toMatchObject({ name: 'Shop', url: request.url, status: 'active' })
   const listed = await list()
-  expect(listed.body.data).toEqual([data])
+  expect(listed.body.data).toEqual([{ ...data, health: { ...unused, status: 'idle' } }])
   expect(JSON.stringify(listed.body)).not.toContain('whsec_')
 })
 
