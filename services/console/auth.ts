@@ -70,6 +70,20 @@ export async function requireLogin(
   return { token, session }
 }
 
+/**
+ * Returns the session of an administrator. Throws 403 for other roles, and for sessions with the permissions of a key,
+ * which must not outlive the key. `action` completes "Only administrators can ...".
+ */
+export async function requireAdministrator(
+  request: FastifyRequest,
+  options: ConsoleAuthOptions,
+  action: string,
+): Promise<ConsoleSession> {
+  const { session } = await requireLogin(request, options)
+  if ('role' in session.rights && session.rights.role === 'admin') return session
+  throw consoleRefusedError(`Only administrators can ${action}.`)
+}
+
 /** Returns the session of a token. Throws 401 if there is none, and 429 after too many failed lookups. */
 async function requireSession(
   token: string,

@@ -21,6 +21,7 @@ const analyst = [
   'sessions:mark',
   'visitors:export',
   'visitors:manage',
+  'views:manage',
 ] as const satisfies Scope[]
 
 /** Named sets of scopes. There is no default role. */
@@ -37,7 +38,7 @@ const day = 24 * hour
 export const codeLifetimeMs = 5 * minute
 /** Used and expired codes are kept this long, so that the error can tell them apart. */
 export const codeRetentionMs = day
-const maxIdleMs = 12 * hour
+export const maxIdleMs = 12 * hour
 export const maxSessionMs = 7 * day
 /** Session rows contain the person's name, so they are deleted after this time. */
 export const sessionRetentionMs = 30 * day

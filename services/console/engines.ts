@@ -10,8 +10,8 @@ import { timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { readLearningProgress } from '../../projections/answers/learned.ts'
 import { decideEngineAnswers, teachingQuestions } from '../../projections/answers/teaching.ts'
-import { type ConsoleAuthOptions, requireLogin } from './auth.ts'
-import { consoleRefusedError, environmentHeader, requestedEnvironment } from './decide.ts'
+import { type ConsoleAuthOptions, requireAdministrator, requireLogin } from './auth.ts'
+import { environmentHeader, requestedEnvironment } from './decide.ts'
 import { type Engines, engine, enginesSchema } from './schemas.ts'
 
 export interface EngineOptions extends ConsoleAuthOptions {
@@ -64,7 +64,7 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
     operationId: 'listEngineQuestions',
     summary: 'List the questions for a browser that teaches its engine',
     async run(request) {
-      await requireAdministrator(request, options)
+      await requireTeacher(request, options)
       return { data: { questions: teachingQuestions(keyring.all, clock()) } }
     },
   })
@@ -78,7 +78,7 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
     operationId: 'teachEngine',
     summary: "Store this browser's answers as correct for the organization",
     async run(request) {
-      const { id, name, organization } = await requireAdministrator(request, options)
+      const { id, name, organization } = await requireTeacher(request, options)
       const now = clock()
       const lesson = decideEngineAnswers({
         organizationId: organization.id,
@@ -110,10 +110,8 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
 
 const userAgentOf = ({ headers }: FastifyRequest): string => headers['user-agent'] ?? ''
 
-async function requireAdministrator(request: FastifyRequest, options: ConsoleAuthOptions) {
-  const { session } = await requireLogin(request, options)
-  if (!('role' in session.rights) || session.rights.role !== 'admin')
-    throw consoleRefusedError('Only administrators can teach engines.')
+async function requireTeacher(request: FastifyRequest, options: ConsoleAuthOptions) {
+  const session = await requireAdministrator(request, options, 'teach engines')
   const { environments } = session
   checkLiveAccess({ type: 'person', environments }, { subject: 'Taught engines' })
   return session

@@ -23,6 +23,7 @@ import {
 import { maxSessionMs } from './decide.ts'
 import { type EngineOptions, engineRoutes } from './engines.ts'
 import { pageRoutes } from './page-routes.ts'
+import { peopleRoutes } from './people.ts'
 import { consoleSessionJson, consoleSessionSchema, loginBody } from './schemas.ts'
 import { checkSameOrigin, isMutation, requireSecureSite } from './site.ts'
 import { revokeAllForUser, revokeSession } from './store.ts'
@@ -55,6 +56,7 @@ export async function consoleRoutes(
       logoutRoute(api, options, { path: '/logout', revoke: revokeSession })
       logoutRoute(api, options, { path: '/logout-everywhere', revoke: revokeAllForUser })
       engineRoutes(api, options)
+      peopleRoutes(api, options)
       addRest(api, createConsoleAuth(options))
     },
     { prefix: '/console/api' },

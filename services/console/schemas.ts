@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { engineFamilies } from '../../infra/challenges/challenges.ts'
 import { timestamp } from '../../infra/http/schemas.ts'
+import { characterCount, isPlainText } from '../../infra/text.ts'
 import { type ConsoleSession, roleNames, scopesOf, sessionExpiry } from './decide.ts'
 
 const credential = z.string().min(1).max(100).optional()
@@ -29,6 +30,40 @@ export const consoleSessionSchema = z.strictObject({
 })
 
 export type LoggedInPerson = z.output<typeof consoleSessionSchema>
+
+const environment = z.enum(['live', 'test'])
+
+export const openSessionSchema = z.strictObject({
+  id: z.string(),
+  name: z.string().describe('Name of the person or of the key.'),
+  role: z.enum(roleNames).nullable().describe('Null for a session with the permissions of a key.'),
+  environments: z.array(environment),
+  created_at: timestamp,
+  last_used_at: timestamp,
+  is_current: z.boolean(),
+})
+
+export type OpenSession = z.output<typeof openSessionSchema>
+
+const maxNameLength = 120
+
+export const loginLinkBody = z.strictObject({
+  name: z
+    .string()
+    .trim()
+    .refine((text) => text !== '' && characterCount(text) <= maxNameLength && isPlainText(text), {
+      error: `1 to ${maxNameLength} characters, without control characters`,
+    }),
+  role: z.enum(roleNames),
+  environments: z.array(environment).min(1, { error: 'at least one environment' }),
+})
+
+export const loginLinkSchema = z.strictObject({
+  path: z.string().describe('Path of the link, with its one-time code as the fragment.'),
+  expires_at: timestamp,
+})
+
+export type LoginLinkPath = z.output<typeof loginLinkSchema>
 
 export const engine = z.enum(engineFamilies)
 

@@ -10,6 +10,8 @@ import {
   type ConsoleRole,
   type ConsoleSession,
   codeRetentionMs,
+  maxIdleMs,
+  maxSessionMs,
   sessionRetentionMs,
   touchIntervalMs,
 } from './decide.ts'
@@ -176,6 +178,46 @@ function sessionOf(row: SessionRow): ConsoleSession {
       capabilities: row.capabilities,
     },
   }
+}
+
+/** The organization and environments of a person, who sees only sessions within them. */
+export type SessionReach = Pick<ConsoleSession, 'environments'> & { organizationId: string }
+
+type OpenSessionRow = Pick<
+  SessionRow,
+  'id' | 'name' | 'role' | 'environments' | 'created_at' | 'last_used_at'
+>
+
+const maxListedSessions = 200
+
+/** Returns open sessions, the last used first. */
+export async function listOpenSessions(
+  db: Db,
+  { organizationId, environments }: SessionReach,
+  now: number,
+): Promise<OpenSessionRow[]> {
+  const { rows } = await db.query<OpenSessionRow>(
+    `select ${sessions.selectWithout('s', 'token_hash')} from tidegate.console_sessions s
+     where s.organization_id = $1 and s.environments <@ $2 and s.ended_at is null
+       and s.created_at > $3::bigint - $4 and s.last_used_at > $3::bigint - $5
+     order by s.last_used_at desc, s.id limit ${maxListedSessions}`,
+    [organizationId, environments, now, maxSessionMs, maxIdleMs],
+  )
+  return rows
+}
+
+/** Ends an open session within reach. Returns false if there is none with this id. */
+export async function endSession(
+  db: Db,
+  { organizationId, environments }: SessionReach,
+  { id, now }: { id: string; now: number },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update tidegate.console_sessions set ended_at = $4
+     where id = $1 and organization_id = $2 and environments <@ $3 and ended_at is null`,
+    [id, organizationId, environments, now],
+  )
+  return rowCount === 1
 }
 
 export async function touchSession(
