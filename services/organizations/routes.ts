@@ -1,30 +1,38 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { requireUsableOrganization } from '../../infra/access/organization.ts'
+import type { Config } from '../../infra/config.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { organizationParams, single } from '../../infra/http/schemas.ts'
 import { validMembersCheck } from '../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
-import type { Db } from '../../infra/postgres/pool.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
 import { findDataPolicy } from '../../projections/policies/queries.ts'
 import { agentDirectoryRoutes } from './agent-directory-routes.ts'
 import { checkOrganizationFields } from './checked-input.ts'
 import { changeOrganization, createOrganization } from './commands.ts'
+import { retentionOf } from './decide-data-policy.ts'
 import { decideOrganizationUpdate } from './decide-organization.ts'
 import { keyRoutes } from './key-routes.ts'
+import { defaultRetentionOf } from './retention-scheduler.ts'
 import {
   createOrganizationBody,
   dataPolicyJson,
+  keptDaysJson,
   organizationJson,
   organizationSchema,
+  rateLimitsJson,
   updateOrganizationBody,
 } from './schemas.ts'
 
 const tag = 'Organizations'
 
+interface OrganizationRouteOptions extends CommandRouteOptions {
+  config: Config
+}
+
 /** Adds the routes for organizations, their API keys and agent directories. */
-export function organizationRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
+export function organizationRoutes(app: FastifyInstance, options: OrganizationRouteOptions): void {
   createRoute(app, options)
   getRoute(app, options)
   updateRoute(app, options)
@@ -32,8 +40,8 @@ export function organizationRoutes(app: FastifyInstance, options: CommandRouteOp
   agentDirectoryRoutes(app, options)
 }
 
-function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
-  const { pool, auth, idempotency } = options
+function createRoute(app: FastifyInstance, options: OrganizationRouteOptions): void {
+  const { auth, idempotency } = options
   endpoint(app, {
     route: 'POST /v1/organizations',
     auth: auth.requireSecret('organizations:create'),
@@ -53,12 +61,13 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       idempotency.run({ request, reply }, async (command) => {
         const deps = commandDeps(options, request, command)
         const { organizationId } = await createOrganization(deps, request.body)
-        return toResponse(await organizationResponse(pool, organizationId))
+        return toResponse(await organizationResponse(options, organizationId))
       }),
   })
 }
 
-function getRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): void {
+function getRoute(app: FastifyInstance, options: OrganizationRouteOptions): void {
+  const { auth } = options
   endpoint(app, {
     route: 'GET /v1/organizations/:organizationId',
     auth: auth.requireOwnOrganization('organizations:read'),
@@ -70,12 +79,12 @@ function getRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): vo
     params: organizationParams,
     responses: { 200: single(organizationSchema) },
     errors: [404],
-    run: ({ params }) => organizationResponse(pool, params.organizationId),
+    run: ({ params }) => organizationResponse(options, params.organizationId),
   })
 }
 
-function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
-  const { pool, auth } = options
+function updateRoute(app: FastifyInstance, options: OrganizationRouteOptions): void {
+  const { auth } = options
   endpoint(app, {
     route: 'PATCH /v1/organizations/:organizationId',
     auth: auth.requireOwnOrganization('organizations:update', {
@@ -103,16 +112,22 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
         (organization, change) =>
           decideOrganizationUpdate(organization, { ...request.body, ...change, by: 'key' }),
       )
-      return organizationResponse(pool, organizationId)
+      return organizationResponse(options, organizationId)
     },
   })
 }
 
-async function organizationResponse(db: Db, organizationId: string) {
+async function organizationResponse(
+  { pool, config }: OrganizationRouteOptions,
+  organizationId: string,
+) {
   const organization = requireUsableOrganization(
-    await findOrganization(db, organizationId),
+    await findOrganization(pool, organizationId),
     'operator',
   )
-  const data_policy = dataPolicyJson(await findDataPolicy(db, organizationId))
-  return { data: { ...organizationJson(organization), data_policy } }
+  const policy = await findDataPolicy(pool, organizationId)
+  const kept_days = keptDaysJson(retentionOf(policy, defaultRetentionOf(config)))
+  const data_policy = { ...dataPolicyJson(policy), kept_days }
+  const rate_limits = rateLimitsJson(organization, config)
+  return { data: { ...organizationJson(organization), data_policy, rate_limits } }
 }

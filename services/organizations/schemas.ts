@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { scopes as knownScopes } from '../../infra/access/principal.ts'
+import type { Config } from '../../infra/config.ts'
 import {
   atLeastOne,
   implies,
@@ -8,7 +9,8 @@ import {
   timestamp,
 } from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
-import type { DataPolicyRow } from '../../projections/policies/tables.ts'
+import type { DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
+import { webhookRetentionMs } from '../../projections/webhooks/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
 import { inputLimits } from './checked-input.ts'
 import { defaultDataPolicy } from './decide-data-policy.ts'
@@ -23,6 +25,18 @@ const days = z
   .int()
   .nullable()
   .describe('Days to keep. 0: forever; null: the default of this server.')
+
+const keptDays = z.int().min(0)
+const perMinute = z.int().min(1)
+
+const rateLimitsSchema = z
+  .strictObject({
+    secret: perMinute.describe('Requests with secret keys, in units.'),
+    publishable: perMinute.describe('Requests with publishable keys.'),
+    scored_requests: perMinute.describe('Requests sent for scoring.'),
+    console: perMinute.describe('Requests of each console session, in units.'),
+  })
+  .describe('Rate limits per minute, shared by all keys of a type.')
 
 const dataPolicySchema = z
   .strictObject({
@@ -45,6 +59,14 @@ const dataPolicySchema = z
         'Columns of session facts that are hidden from analysts; null: the default columns.',
       ),
     facts_topic: z.boolean().describe('If true, session facts are published to a Kafka topic.'),
+    kept_days: z
+      .strictObject({
+        session_days: keptDays,
+        decision_days: keptDays,
+        visitor_days: keptDays,
+        webhook_days: keptDays,
+      })
+      .describe('Days that apply, with the defaults of this server filled in. 0: forever.'),
     changed_at: timestamp.nullable().describe('Null if the policy was never changed.'),
   })
   .describe(
@@ -61,6 +83,7 @@ export const organizationSchema = z
     created_at: timestamp,
     updated_at: timestamp,
     data_policy: dataPolicySchema.optional(),
+    rate_limits: rateLimitsSchema.optional(),
   })
   .meta({ id: 'Organization' })
 
@@ -195,6 +218,29 @@ export function organizationJson({ id, name, slug, status, ...times }: Organizat
   }
 }
 
+/** Returns the days that `retentionOf` gives, without null. Webhooks never stay longer than a month. */
+export const keptDaysJson = (days: RetentionDays) => ({
+  session_days: days.session_days ?? 0,
+  decision_days: days.decision_days ?? 0,
+  visitor_days: days.visitor_days ?? 0,
+  webhook_days: days.webhook_days ?? webhookRetentionMs / dayMs,
+})
+
+type RateLimitSettings = Pick<
+  Config,
+  'RATE_LIMIT_SECRET' | 'RATE_LIMIT_PUBLISHABLE' | 'RATE_LIMIT_REQUESTS' | 'RATE_LIMIT_CONSOLE'
+>
+
+export const rateLimitsJson = (
+  { secret_limit, publishable_limit }: OrganizationRow,
+  config: RateLimitSettings,
+) => ({
+  secret: secret_limit ?? config.RATE_LIMIT_SECRET,
+  publishable: publishable_limit ?? config.RATE_LIMIT_PUBLISHABLE,
+  scored_requests: config.RATE_LIMIT_REQUESTS,
+  console: config.RATE_LIMIT_CONSOLE,
+})
+
 export function dataPolicyJson(policy: DataPolicyRow | undefined) {
   if (!policy) return { ...defaultDataPolicy, changed_at: null }
   const { organization_id: _, changed_at, ...rest } = policy
@@ -228,5 +274,6 @@ export function apiKeyJson(
   }
 }
 
+const dayMs = 24 * 60 * 60 * 1000
 const iso = (at: number) => new Date(at).toISOString()
 const isoOrNull = (at: number | null) => (at === null ? null : iso(at))

@@ -65,6 +65,7 @@ describe('the operator commands', () => {
     expect(await cluster.read(`/v1/organizations/${own?.id}`)).toEqual({
       ...shown,
       data_policy: expect.any(Object),
+      rate_limits: { secret: 600, publishable: 3000, scored_requests: 12_000, console: 600 },
     })
   })
 

@@ -29,6 +29,7 @@ test('the organization shows its policy, which applies to its keys at once', asy
   expect((await api.send({ url, key })).body.data.data_policy).toEqual({
     ...defaultDataPolicy,
     ...changes,
+    kept_days: { session_days: 30, decision_days: 0, visitor_days: 0, webhook_days: 30 },
     changed_at: new Date(api.now.ms).toISOString(),
   })
   expect(await shortens()).toBe(true)

@@ -27,6 +27,7 @@ organizationRoutes(failing, {
   decideAs: () => decide,
   auth,
   idempotency: createIdempotency(deps),
+  config: api.core.config,
 })
 afterAll(async () => {
   await failing.close()
