@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalidField } from '../../infra/errors/errors.ts'
+import { queryTime, repeatable } from '../../infra/http/schemas.ts'
 import { verdict } from '../../projections/sessions/decision-schemas.ts'
 import {
   emptyFields,
@@ -9,19 +10,6 @@ import {
   filterNames,
 } from '../../projections/sessions/filter-fields.ts'
 import type { SessionFilters } from '../../projections/sessions/filters.ts'
-
-const maxValues = 50
-
-/** Returns a schema for a parameter that can be repeated, which ORs its values. */
-const repeatable = <T extends z.ZodType>(value: T) =>
-  z.preprocess(
-    (input) => (input === undefined ? undefined : [input].flat()),
-    z.array(value).min(1).max(maxValues).optional(),
-  )
-
-const time = z.iso
-  .datetime({ offset: true, error: 'ISO 8601 with a time zone, such as 2026-11-26T08:00:00Z' })
-  .transform((value) => Date.parse(value))
 
 const score = z.preprocess(
   (value) => (typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value),
@@ -51,8 +39,8 @@ const negatedValues: FieldParameters<'[not]'> = Object.assign(
 
 /** Filter parameters of lists and counts, named as in `SessionFilters`; `x[not]` sets `not.x`. */
 export const filterQuery = {
-  since: repeatable(time).describe('Earliest time of the newest decision, inclusive.'),
-  until: repeatable(time).describe('Latest time of the newest decision, exclusive.'),
+  since: repeatable(queryTime).describe('Earliest time of the newest decision, inclusive.'),
+  until: repeatable(queryTime).describe('Latest time of the newest decision, exclusive.'),
   score_min: repeatable(score),
   score_max: repeatable(score),
   handed_off: repeatable(z.enum(['true', 'false']).transform((value) => value === 'true')),
