@@ -648,6 +648,28 @@ export interface OrganizationSuspended {
   suspended_at: number
 }
 
+/** A saved view was deleted by a person, or by the erasure of a visitor or user that it named. */
+export interface ViewDeleted {
+  organization_id: string
+  environment: Environment
+  view_id: string
+  name: string
+  /** Names of the parameters in the view's query, without their values. */
+  fields: string[]
+  deleted_at: number
+}
+
+/** A saved view of the session list was created, renamed or given another query. */
+export interface ViewSaved {
+  organization_id: string
+  environment: Environment
+  view_id: string
+  name: string
+  /** Names of the parameters in the view's query, without their values. */
+  fields: string[]
+  saved_at: number
+}
+
 /** The organization added an agent key directory to those it trusts, or renamed it. */
 export interface AgentDirectoryAdded {
   organization_id: string
@@ -1747,6 +1769,8 @@ export const causedNames = [
   'OrganizationReactivated',
   'OrganizationRenamed',
   'OrganizationSuspended',
+  'ViewDeleted',
+  'ViewSaved',
   'AgentDirectoryAdded',
   'AgentDirectoryRemoved',
   'OrganizationDataExpired',
@@ -1818,6 +1842,8 @@ export interface EventTypes {
   OrganizationReactivated: OrganizationReactivated
   OrganizationRenamed: OrganizationRenamed
   OrganizationSuspended: OrganizationSuspended
+  ViewDeleted: ViewDeleted
+  ViewSaved: ViewSaved
   AgentDirectoryAdded: AgentDirectoryAdded
   AgentDirectoryRemoved: AgentDirectoryRemoved
   OrganizationDataExpired: OrganizationDataExpired
@@ -1895,6 +1921,8 @@ export const eventTopics = {
   OrganizationReactivated: 'tidegate.organizations.v1',
   OrganizationRenamed: 'tidegate.organizations.v1',
   OrganizationSuspended: 'tidegate.organizations.v1',
+  ViewDeleted: 'tidegate.organizations.v1',
+  ViewSaved: 'tidegate.organizations.v1',
   AgentDirectoryAdded: 'tidegate.policies.v1',
   AgentDirectoryRemoved: 'tidegate.policies.v1',
   OrganizationDataExpired: 'tidegate.policies.v1',
@@ -1972,6 +2000,8 @@ export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventType
   OrganizationReactivated: ({ organization_id }) => organization_id,
   OrganizationRenamed: ({ organization_id }) => organization_id,
   OrganizationSuspended: ({ organization_id }) => organization_id,
+  ViewDeleted: ({ organization_id }) => organization_id,
+  ViewSaved: ({ organization_id }) => organization_id,
   AgentDirectoryAdded: ({ organization_id }) => organization_id,
   AgentDirectoryRemoved: ({ organization_id }) => organization_id,
   OrganizationDataExpired: ({ organization_id }) => organization_id,
@@ -2050,6 +2080,8 @@ export const dataKeySubjects = {
   OrganizationReactivated: () => null,
   OrganizationRenamed: () => null,
   OrganizationSuspended: () => null,
+  ViewDeleted: () => null,
+  ViewSaved: () => null,
   AgentDirectoryAdded: () => null,
   AgentDirectoryRemoved: () => null,
   OrganizationDataExpired: () => null,

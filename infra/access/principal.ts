@@ -75,6 +75,7 @@ export const scopes = [
   'visitors:export',
   'visitors:erase',
   'visitors:manage',
+  'views:manage',
   'organizations:create',
   'organizations:read',
   'organizations:update',

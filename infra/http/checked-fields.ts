@@ -19,6 +19,7 @@ export type ParameterSet =
   | 'webhook_endpoint_rotate'
   | 'webhook_endpoint_test'
   | 'session_mark_delete'
+  | 'view_delete'
   | 'gate_service_disable'
   | 'gate_service_domain_verify'
 

@@ -14,7 +14,7 @@ const topics = [...new Set(causedNames.map((name) => eventTopics[name]))]
 /** Audit log: one entry per event with a cause. The events of a mark, one per session, share an entry. */
 export const auditProjection: Projection = {
   name: 'audit',
-  version: 2,
+  version: 3,
   topics,
   types,
   tables: [auditEntries.name],
@@ -49,6 +49,7 @@ function auditRow(event: CausedEvent): AuditRow {
     request_id,
     subject_id: auditSubjectId(event),
     reason: reasonOf(event),
+    view: viewOf(event),
   }
 }
 
@@ -57,6 +58,9 @@ const reasonOf = (event: CausedEvent): string | null =>
   event.type === 'VisitorCorrected' || event.type === 'ScoringModelChanged'
     ? event.data.reason
     : null
+
+const viewOf = ({ type, data }: CausedEvent): AuditRow['view'] =>
+  type === 'ViewSaved' || type === 'ViewDeleted' ? { name: data.name, fields: data.fields } : null
 
 // Returns one id for all sessions of a mark, because a thousand entries for one request would bury everything else.
 function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
@@ -75,6 +79,7 @@ export function auditSubjectId({ data }: Pick<CausedEvent, 'data'>): string {
   if ('delivery_id' in data) return data.delivery_id
   if ('endpoint_id' in data) return data.endpoint_id
   if ('mark_id' in data) return data.mark_id
+  if ('view_id' in data) return data.view_id
   if ('session_id' in data) return data.session_id
   if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id

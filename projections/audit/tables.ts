@@ -15,6 +15,8 @@ export const auditEntries = table('audit_entries', {
   subject_id: column.id(),
   /** Reason that the operator gave for a correction or a model change; otherwise null. */
   reason: nullable(column.text()),
+  /** Name and parameter names of a saved view; null for other subjects. */
+  view: nullable(column.json<{ name: string; fields: string[] }>()),
 })
 export type AuditRow = RowOf<typeof auditEntries>
 

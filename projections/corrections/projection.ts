@@ -89,6 +89,25 @@ export async function findMergedInto(
 // Ends the recursion if two visitors were merged into each other.
 const maxMerges = 20
 
+/** Returns the visitors and all that were merged into them, directly or not. */
+export async function withMergedVisitors(
+  db: Db,
+  { organizationId, environment }: SplitQuery['scope'],
+  visitorIds: string[],
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `with recursive merged (id) as (
+       select id collate "C" from unnest($3::text[]) as named (id)
+       union
+       select c.other_visitor_id from merged join read.corrections c on c.visitor_id = merged.id
+       where c.organization_id = $1 and c.environment = $2 and c.kind = 'merge'
+     )
+     select id from merged`,
+    [organizationId, environment, visitorIds],
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** Returns the corrections that involve any of the sessions, oldest first. */
 export async function correctionsOf(
   db: Db,

@@ -47,6 +47,8 @@ const typesWithoutNotification: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',
   'ApiKeyRenamed',
+  'ViewSaved',
+  'ViewDeleted',
 ])
 
 function changedIdsOf(events: RecordedEvent[]): string[] {

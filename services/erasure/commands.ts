@@ -1,18 +1,20 @@
 // Erases a person's sessions and visitors, in an order in which no session is missed:
 //   1. Wait until scoring has read the whole log and the `sessions` read model its decisions.
 //   2. Stop scoring from linking sessions to the person's visitors, and collect open sessions without a decision.
-//   3. Append VisitorErased under the organization's erasure lock, with the sessions that the read models have by then.
-//   4. Wait until every read model has applied the event. The receipt outlives the data.
+//   3. Delete saved views that name the person. If the process dies here, a repeat erases the rest.
+//   4. Append VisitorErased under the organization's erasure lock, with the sessions that the read models have by then.
+//   5. Wait until every read model has applied the event. The receipt outlives the data.
 
 import { createHmac } from 'node:crypto'
 import type pg from 'pg'
 import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
 import { lastPositions, waitForRecords } from '../../infra/event-store/catch-up.ts'
-import type { Decide, DecideRequest } from '../../infra/event-store/decide.ts'
+import type { CommandDeps, Decide, DecideRequest } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
+import { withMergedVisitors } from '../../projections/corrections/projection.ts'
 import type { ErasureRow } from '../../projections/erasures/projection.ts'
 import { findErasure, findErasures } from '../../projections/erasures/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
@@ -39,9 +41,18 @@ export interface ErasureDeps {
   waitForScoring: () => Promise<void>
   /** Stops scoring from linking more sessions to the visitors. Returns their open sessions without a decision. */
   stopLinking: (tx: Tx, visitors: UnlinkableVisitors) => Promise<string[]>
+  /** Deletes the saved views that have any of the ids. Returns their number. */
+  deleteViewsNaming: (
+    deps: Omit<CommandDeps, 'keyring'>,
+    scope: DataScope,
+    ids: readonly string[],
+  ) => Promise<number>
 }
 
-export type AppendErasureDeps = Omit<ErasureDeps, 'waitForScoring' | 'stopLinking'>
+export type AppendErasureDeps = Omit<
+  ErasureDeps,
+  'waitForScoring' | 'stopLinking' | 'deleteViewsNaming'
+>
 
 export interface UnlinkableVisitors {
   scope: DataScope
@@ -68,8 +79,9 @@ export async function erasePerson(
 ): Promise<ErasureRow[]> {
   const { scope } = request
   await waitUntilScored(deps)
-  const openSessionIds = await stopLinkingPerson(deps, request)
-  await appendPersonErasure(deps, { ...request, openSessionIds })
+  const { openSessionIds, erasedIds } = await stopLinkingPerson(deps, request)
+  const views = await deps.deleteViewsNaming(deps, scope, erasedIds)
+  await appendPersonErasure(deps, { ...request, openSessionIds, views })
   await waitUntilErased(deps, ['erasures', 'sessions', 'repeats', 'webhooks'])
   return findErasure(deps.pool, scope, receiptKeysOf(deps.keyring, request))
 }
@@ -80,12 +92,12 @@ async function waitUntilScored({ pool, log, applied, waitForScoring }: ErasureDe
   await waitForRecords(pool, { applied, projection: 'sessions', records, timeoutMs: waitMs })
 }
 
-// Returns the open sessions of the person's visitors. Visitors that also have other people's sessions stay linkable,
+// Returns the open sessions of the person's visitors, and all ids of the person. Visitors that also have other people's sessions stay linkable,
 // because their open sessions may belong to those people.
 async function stopLinkingPerson(
   { pool, stopLinking, keyring }: ErasureDeps,
   request: ErasureRequest,
-): Promise<string[]> {
+): Promise<{ openSessionIds: string[]; erasedIds: string[] }> {
   const { scope, person } = request
   const sessions = await findSelectedSessions(pool, scope, person)
   const sessionIds = sessions.map(({ session_id }) => session_id)
@@ -100,14 +112,19 @@ async function stopLinkingPerson(
     visitorIds: visitorIds.filter((id) => !shared.has(id)),
     erasedSessionIds: receipts.flatMap(({ session_ids }) => session_ids),
   }
-  if (unlinkable.visitorIds.length === 0 && unlinkable.erasedSessionIds.length === 0) return []
-  return transaction(pool, (tx) => stopLinking(tx, unlinkable))
+  const { visitorIds: ownVisitorIds, erasedSessionIds } = unlinkable
+  const canLink = ownVisitorIds.length > 0 || erasedSessionIds.length > 0
+  const openSessionIds = canLink ? await transaction(pool, (tx) => stopLinking(tx, unlinkable)) : []
+  const personIds = 'sessionIds' in person ? [] : Object.values(person)
+  const visitors = await withMergedVisitors(pool, scope, [...personIds, ...ownVisitorIds])
+  const erasedIds = [...visitors, ...sessionIds, ...erasedSessionIds, ...openSessionIds]
+  return { openSessionIds, erasedIds }
 }
 
 /** Appends the erasure of the person's sessions in the read models, and of open sessions. */
 export function appendPersonErasure(
   deps: AppendErasureDeps,
-  request: ErasureRequest & { openSessionIds: string[] },
+  request: ErasureRequest & { openSessionIds: string[]; views?: number },
 ): Promise<void> {
   const { organizationId } = request.scope
   return appendErasure(deps, request.scope, {
@@ -157,7 +174,15 @@ export async function countWebhooks(
 
 async function loadErasureState(
   db: Db,
-  { scope, person, openSessionIds }: ErasureRequest & { openSessionIds: string[] },
+  {
+    scope,
+    person,
+    openSessionIds,
+    views = 0,
+  }: ErasureRequest & {
+    openSessionIds: string[]
+    views?: number
+  },
 ): Promise<ErasureState> {
   const scored = await findSelectedSessions(db, scope, person)
   const scoredIds = new Set(scored.map(({ session_id }) => session_id))
@@ -178,6 +203,7 @@ async function loadErasureState(
     counts: {
       open_sessions: open.length,
       ...rows,
+      views,
       ...(await countWebhooks(db, { ...scope, sessionIds })),
     },
   }

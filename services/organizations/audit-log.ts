@@ -33,7 +33,7 @@ async function waitUntilCaughtUp({ readPool, log, applied }: AuditDeps): Promise
 }
 
 export function auditJson({ id, type, occurred_at, environment, ...row }: AuditRow) {
-  const { request_id, subject_id, reason } = row
+  const { request_id, subject_id, reason, view } = row
   const actor = { type: row.actor_type, id: row.actor_id }
   const at = new Date(occurred_at).toISOString()
   return {
@@ -44,6 +44,7 @@ export function auditJson({ id, type, occurred_at, environment, ...row }: AuditR
     environment,
     subject_id,
     reason,
+    view,
     actor,
     request_id,
   }

@@ -34,6 +34,14 @@ const auditEntrySchema = z
       .describe(
         'Reason given for a visitor correction or a change of the scoring model; otherwise null.',
       ),
+    view: z
+      .strictObject({
+        name: z.string(),
+        fields: z.array(z.string()).describe('Parameters in its query, without their values.'),
+      })
+      .meta({ id: 'AuditedView' })
+      .nullable()
+      .describe('Saved view that was created, changed or deleted; otherwise null.'),
     actor: z
       .strictObject({
         type: z.enum(actorTypes satisfies readonly ActorType[]),

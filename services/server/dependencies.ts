@@ -44,6 +44,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { type Claim, claimMigrations, claimsAsGuards } from '../collect/claims.ts'
 import { consoleMigrations } from '../console/store.ts'
 import { gateMigrations } from '../gate/gate.ts'
+import { viewMigrations } from '../readback/views/store.ts'
 import { attestationMigrations } from '../scoring/attestation/tables.ts'
 import { eraseScoringData } from '../scoring/erase.ts'
 import { identityMigrations } from '../scoring/identity/tables.ts'
@@ -248,6 +249,7 @@ const servingMigrations = [
   leaseMigrations,
   gateMigrations,
   consoleMigrations,
+  viewMigrations,
   probeMigrations,
 ]
 

@@ -19,6 +19,8 @@ import { auditRoutes } from '../organizations/audit-routes.ts'
 import { serverOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { readbackRoutes } from '../readback/routes.ts'
+import { deleteViewsNaming } from '../readback/views/commands.ts'
+import { viewRoutes } from '../readback/views/routes.ts'
 import { visitorLinks } from '../scoring/correct-visitors.ts'
 import { stopLinking } from '../scoring/erase.ts'
 import { createScoreExplainer } from '../scoring/explain/score.ts'
@@ -112,6 +114,7 @@ function addRest(app: FastifyInstance, { core, network, ...access }: RestParts):
   auditRoutes(app, options)
   correctionRoutes(app, { ...options, visitors: visitorLinks })
   markRoutes(app, options)
+  viewRoutes(app, options)
   agentRoutes(app, { ...readOptions, network })
   webhookRoutes(app, options)
   erasureRoutes(app, { ...options, ...erasureParts(core) })
@@ -146,6 +149,7 @@ function erasureParts(core: Core) {
           keyring.all.map((master) => firstContinuityId(master, id)),
         ),
       }),
+    deleteViewsNaming,
     serverOrganizationId,
     exportDeps: {
       pool: core.readPool,

@@ -18,6 +18,7 @@ import { purgeConsoleSessions, revokeOrphaned } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
+import { purgeViewsOfDeleted } from '../readback/views/store.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import type { AttestationVerifier } from '../scoring/attestation/devices.ts'
 import type { FetchOptions } from '../scoring/identity/fetch.ts'
@@ -240,10 +241,12 @@ function runPurge(
   })
 }
 
-// Deletes expired console sessions, and revokes those whose key or organization is gone once the read model shows it.
+// Deletes expired console sessions and views of deleted organizations, and revokes sessions whose key or organization is
+// gone once the read model shows it.
 function runConsolePurge(core: Core, undo: AsyncDisposableStack): RunningWorker {
-  const purge = runPurge(core, 'ended console sessions', async (db, now) => {
+  const purge = runPurge(core, 'ended console sessions and orphaned views', async (db, now) => {
     await revokeOrphaned(db, now)
+    await purgeViewsOfDeleted(db)
     return purgeConsoleSessions(db, now)
   })
   undo.defer(core.applied.onAdvance('organizations', purge.wake))
