@@ -34,4 +34,4 @@ export function useLinkKeys(selector: string): void {
 
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+  target.matches('input:not([type="checkbox"]), select, textarea, [contenteditable]')

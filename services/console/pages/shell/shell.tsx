@@ -2,7 +2,7 @@ import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
-import { currentPage, hrefOf, hrefWith, navigate, type PageName } from '../shared/address.ts'
+import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
 import { callApi, isOffline, useResponse } from '../shared/api.ts'
 import { Dialog } from '../shared/dialog.tsx'
 import { usePageKeys } from '../shared/keys.ts'
@@ -67,7 +67,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function NavigationLink({ page, title }: { page: PageName; title: string }) {
-  const isCurrent = currentPage.value?.page === page
+  const here = currentPage.value
+  const isCurrent = here?.page === page && !here.query.has('view')
   return (
     <>
       <a href={hrefOf({ page })} aria-current={isCurrent ? 'page' : undefined}>
@@ -90,21 +91,19 @@ interface SavedView {
 
 function SavedViews() {
   const { data: views } = useResponse<{ data: SavedView[] }>(`${organizationPath()}/views`)
-  const here = hrefWith({ open: null })
-  return views?.data.map(({ id, name, query }) => {
-    const href = hrefOf({ page: 'sessions', query: new URLSearchParams(query) })
-    return (
-      <a
-        key={id}
-        class="view"
-        href={href}
-        title={name}
-        aria-current={href === here ? 'true' : undefined}
-      >
-        {name}
-      </a>
-    )
-  })
+  const current = currentPage.value?.query.get('view')
+  return views?.data.map(({ id, name, query }) => (
+    <a
+      key={id}
+      class="view"
+      // The page's title comes from `view`.
+      href={hrefOf({ page: 'sessions', query: new URLSearchParams(`${query}&view=${id}`) })}
+      title={name}
+      aria-current={id === current ? 'true' : undefined}
+    >
+      {name}
+    </a>
+  ))
 }
 
 // Best effort: without the names, signals are shown by slug.
