@@ -20,6 +20,8 @@ export class RequestFailure extends Error {
   readonly requestId: string | null
   /** Id of the visitor that the requested one was merged into. */
   readonly mergedInto: string | null
+  /** Receipt of the erasure of the requested visitor. */
+  readonly erasure: { id: string; erased_at: string } | null
   /** Invalid request fields, each with a sentence that doesn't repeat its name. */
   readonly fields: { name: string; message: string }[]
 
@@ -29,6 +31,7 @@ export class RequestFailure extends Error {
     this.code = code
     this.requestId = requestId
     this.mergedInto = details.merged_into ?? null
+    this.erasure = details.erasure ?? null
     const sentences = fieldSentences(details)
     this.fields = (details.fields ?? []).map(({ name }, i) => {
       const text = sentences[i]?.slice(name.length).replace(/^:? /, '') ?? ''
