@@ -11,11 +11,17 @@ import {
 } from './filters.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
-import { exactMatch, hasText, inScope, newestFirst, newestSessions, textMatch } from './search.ts'
+import { exactMatch, firstSessions, hasText, inScope, type TimeOrder, textMatch } from './search.ts'
 import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
+
+export type SessionSort = 'evaluated_at' | 'risk_score'
 
 export interface ListSessions {
   limit: number
+  /** Default: by the time of the newest decision. A search can't be sorted by score. */
+  sort?: SessionSort | undefined
+  /** Default: descending. */
+  order?: 'asc' | 'desc' | undefined
   after?: SessionPosition | undefined
   filters?: SessionFilters | undefined
   search?: string | undefined
@@ -23,9 +29,10 @@ export interface ListSessions {
   windowSize?: number
 }
 
-/** Position in a list ordered by time, newest first. */
+/** Position in a list. */
 export interface SessionPosition {
-  evaluatedAt: number
+  /** Time of the newest decision, or the risk score in a list sorted by score. */
+  value: number
   id: string
 }
 
@@ -44,6 +51,7 @@ const listedFacts = [
   ...([
     'scoring_version',
     'signals',
+    'signal_points',
     'page_host',
     'page_path',
     'country',
@@ -67,25 +75,34 @@ export interface SessionRowPage extends Page<SessionRow> {
 export async function listSessions(
   db: Db,
   scope: DataScope,
-  { search, filters = {}, ...page }: ListSessions,
+  { search, filters = {}, order = 'desc', sort, ...page }: ListSessions,
 ): Promise<SessionRowPage> {
-  const options = { ...page, filters }
+  const options = { ...page, filters, order: timeOrders[order] }
+  if (sort === 'risk_score') return queryByScore(db, scope, options)
   if (!search && !hasUsableIndex(filters)) return readWindow(db, scope, options)
   if (!search) return querySessions(db, scope, { ...options, from: byVerdict })
   if (isUnsearchable(search)) return { rows: [], hasMore: false }
   const id = search.toLowerCase()
   const exact = exactMatch(id)
   if (exact) return querySessions(db, scope, { ...options, parameter: id, condition: exact })
-  // Looks for frequent texts among the newest sessions, then for rare ones through the indexes.
+  // Looks for frequent texts among the first sessions, then for rare ones through the indexes.
   const parameter = containsPattern(search)
-  const newest = { ...options, parameter, from: fromNewest, condition: hasText }
-  const newestPage = await querySessions(db, scope, newest)
-  if (newestPage.hasMore) return newestPage
+  const first = { ...options, parameter, from: fromFirst, condition: hasText }
+  const firstPage = await querySessions(db, scope, first)
+  if (firstPage.hasMore) return firstPage
   return querySessions(db, scope, { ...options, parameter, condition: textMatch(id) })
 }
 
-interface SessionsQuery extends Omit<ListSessions, 'search'> {
+const timeOrders: Record<'asc' | 'desc', TimeOrder> = {
+  asc: { direction: 'asc', isAfter: '>' },
+  desc: { direction: 'desc', isAfter: '<' },
+}
+const orderBy = (column: SessionSort, { direction }: TimeOrder) =>
+  `order by s.${column} ${direction}, s.session_id ${direction}`
+
+interface SessionsQuery extends Omit<ListSessions, 'search' | 'sort' | 'order'> {
   filters: SessionFilters
+  order: TimeOrder
   /** Default: all sessions. */
   from?: (query: SessionsQuery, bind: Bind) => string
   /** $4 of `condition`. */
@@ -99,17 +116,65 @@ async function querySessions(
   scope: DataScope,
   query: SessionsQuery,
 ): Promise<Page<SessionRow>> {
-  const { limit, after, filters, from, parameter, condition } = query
+  const { limit, filters, order, from, parameter, condition } = query
   const { values, bind } = createBind(scope, limit)
   if (parameter !== undefined) bind(parameter)
-  const where = [inScope, ...cursorCondition(after, bind), ...conditionsOf(scope, filters, bind)]
+  const where = [inScope, ...cursorCondition(query, bind), ...conditionsOf(scope, filters, bind)]
   if (condition) where.push(condition)
   const { rows } = await db.query<ListedSession>(
     `select ${sessionFields} from ${from?.(query, bind) ?? 'read.sessions'} s
-     where ${where.join(' and ')} ${newestFirst} limit $3`,
+     where ${where.join(' and ')} ${orderBy('evaluated_at', order)} limit $3`,
     values,
   )
   return pageOf(rows, limit)
+}
+
+/**
+ * Reads a page in order of the score. Reads every session of the period, because no index has the scores in order, but
+ * only from the covering index: rows are read for the page alone.
+ */
+async function queryByScore(
+  db: Db,
+  scope: DataScope,
+  query: SessionsQuery,
+): Promise<Page<SessionRow>> {
+  const { limit, filters, order } = query
+  const { values, bind } = createBind(scope, limit)
+  const where = [
+    inScope,
+    ...cursorCondition(query, bind, 'risk_score'),
+    ...conditionsOf(scope, filters, bind),
+  ]
+  const inOrder = orderBy('risk_score', order)
+  const { rows } = await db.query<ListedSession>(
+    `with page as materialized (
+       select s.session_id from read.sessions s where ${where.join(' and ')} ${inOrder} limit $3
+     )
+     select ${sessionFields} from page join read.sessions s using (session_id) ${inOrder}`,
+    values,
+  )
+  return pageOf(rows, limit)
+}
+
+/** Largest number of sessions that a list can sort by score. Reading them takes about half a second. */
+export const maxSortedSessions = 500_000
+
+/** Returns true if the period of the filters has more sessions than a list can sort by score. */
+export async function hasTooManyToSort(
+  db: Db,
+  scope: DataScope,
+  filters: SessionFilters,
+  max = maxSortedSessions,
+): Promise<boolean> {
+  // An index finds the sessions of visitors and users.
+  if (hasPersonFilter(filters)) return false
+  const values: unknown[] = [scope.organizationId, scope.environment]
+  const where = [inScope, ...timeConditions(filters, (value) => `$${values.push(value)}`)]
+  const { rowCount } = await db.query(
+    `select from read.sessions s where ${where.join(' and ')} limit 1 offset ${max}`,
+    values,
+  )
+  return rowCount !== 0
 }
 
 function createBind(scope: DataScope, limit: number) {
@@ -117,21 +182,28 @@ function createBind(scope: DataScope, limit: number) {
   return { values, bind: (value: unknown) => `$${values.push(value)}` }
 }
 
-const cursorCondition = (after: SessionPosition | undefined, bind: Bind): string[] =>
-  after ? [`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`] : []
+const cursorCondition = (
+  { after, order }: Pick<SessionsQuery, 'after' | 'order'>,
+  bind: Bind,
+  column: SessionSort = 'evaluated_at',
+): string[] =>
+  after
+    ? [`(s.${column}, s.session_id) ${order.isAfter} (${bind(after.value)}, ${bind(after.id)})`]
+    : []
 
-const fromNewest = ({ after }: SessionsQuery, bind: Bind): string =>
-  newestSessions(cursorCondition(after, bind))
+const fromFirst = (query: SessionsQuery, bind: Bind): string =>
+  firstSessions(cursorCondition(query, bind), orderBy('evaluated_at', query.order))
 
-// Returns a union of the newest sessions of each verdict, because Postgres scans the index in order only for a single
+// Returns a union of the first sessions of each verdict, because Postgres scans the index in order only for a single
 // verdict. Filters by visitor or user have their own index.
-function byVerdict({ after, filters }: SessionsQuery, bind: Bind): string {
+function byVerdict(query: SessionsQuery, bind: Bind): string {
+  const { filters, order } = query
   const { verdict: verdicts = [] } = filters
   if (verdicts.length < 2 || hasPersonFilter(filters)) return 'read.sessions'
-  const conditions = [...cursorCondition(after, bind), ...timeConditions(filters, bind)]
+  const conditions = [...cursorCondition(query, bind), ...timeConditions(filters, bind)]
   const selects = verdicts.map((verdict) => {
     const where = [inScope, `s.verdict = ${bind(verdict)}`, ...conditions]
-    return `(select * from read.sessions s where ${where.join(' and ')} ${newestFirst} limit $3)`
+    return `(select * from read.sessions s where ${where.join(' and ')} ${orderBy('evaluated_at', order)} limit $3)`
   })
   return `(${selects.join(' union all ')})`
 }
@@ -141,42 +213,43 @@ const defaultWindowSize = 50_000
 const firstReadSize = 5000
 
 /**
- * Reads a page from a window of sessions. If the newest ones do not fill the page, finds the end of the window and
+ * Reads a page from a window of sessions. If the first ones do not fill the page, finds the end of the window and
  * reads up to it through the index, which is twice as fast as filtering a subquery. Uses a single statement, because a
  * session that changes its position between two statements could be skipped.
  */
-async function readWindow(
-  db: Db,
-  scope: DataScope,
-  { limit, after, filters, windowSize = defaultWindowSize }: SessionsQuery,
-): Promise<SessionRowPage> {
+async function readWindow(db: Db, scope: DataScope, query: SessionsQuery): Promise<SessionRowPage> {
+  const { limit, filters, order, windowSize = defaultWindowSize } = query
   const { values, bind } = createBind(scope, limit)
+  const inOrder = orderBy('evaluated_at', order)
   const { since: _, until: __, ...fieldFilters } = filters
-  const window = [inScope, ...cursorCondition(after, bind), ...timeConditions(filters, bind)]
+  const window = [inScope, ...cursorCondition(query, bind), ...timeConditions(filters, bind)]
   const inWindow = window.join(' and ')
   const conditions = conditionsOf(scope, fieldFilters, bind).join(' and ')
-  const isShort = '(select count(*) from newest) < $3'
+  const isShort = '(select count(*) from first_read) < $3'
   const end = (column: string) => `(select ${column} from ending)`
+  // Without an end, all sessions are before it.
+  const [isBefore, lastTime] =
+    order.direction === 'desc' ? ['>=', 0] : ['<=', Number.MAX_SAFE_INTEGER]
   const { rows } = await db.query<ListedSession & { end_at: number; end_id: string | null }>(
-    `with newest as materialized (
+    `with first_read as materialized (
        select s.session_id, s.evaluated_at from (
-         select * from read.sessions s where ${inWindow} ${newestFirst} limit ${Math.min(firstReadSize, windowSize)}
-       ) s where ${conditions} ${newestFirst} limit $3
+         select * from read.sessions s where ${inWindow} ${inOrder} limit ${Math.min(firstReadSize, windowSize)}
+       ) s where ${conditions} ${inOrder} limit $3
      ),
      ending as materialized (
        select s.session_id, s.evaluated_at from read.sessions s where ${inWindow} and ${isShort}
-       ${newestFirst} limit 1 offset ${windowSize - 1}
+       ${inOrder} limit 1 offset ${windowSize - 1}
      ),
      page as materialized (
-       select * from newest where not ${isShort}
+       select * from first_read where not ${isShort}
        union all
        (select s.session_id, s.evaluated_at from read.sessions s where ${inWindow} and ${conditions} and ${isShort}
-         and (s.evaluated_at, s.session_id) >= (coalesce(${end('evaluated_at')}, 0), coalesce(${end('session_id')}, ''))
-        ${newestFirst} limit $3)
+         and (s.evaluated_at, s.session_id) ${isBefore} (coalesce(${end('evaluated_at')}, ${lastTime}), coalesce(${end('session_id')}, ''))
+        ${inOrder} limit $3)
      )
      select ${sessionFields}, ending.evaluated_at::float8 as end_at, ending.session_id as end_id
      from (values (1)) as always left join ending on true
-     left join (page join read.sessions s using (session_id)) on true ${newestFirst}`,
+     left join (page join read.sessions s using (session_id)) on true ${inOrder}`,
     values,
   )
   // Without a match, there is a single row that only has the end of the window.
@@ -186,16 +259,13 @@ async function readWindow(
   if (page.hasMore && last) return { ...page, readTo: positionOf(last) }
   const [first] = rows
   if (!first?.end_id) return { ...page, readTo: null }
-  return { ...page, hasMore: true, readTo: { evaluatedAt: first.end_at, id: first.end_id } }
+  return { ...page, hasMore: true, readTo: { value: first.end_at, id: first.end_id } }
 }
 
 const positionOf = ({
   id,
-  latest_decision: { evaluated_at: evaluatedAt },
-}: SessionRow): SessionPosition => ({
-  evaluatedAt,
-  id,
-})
+  latest_decision: { evaluated_at: value },
+}: SessionRow): SessionPosition => ({ value, id })
 
 function pageOf(rows: ListedSession[], limit: number): Page<SessionRow> {
   return { rows: rows.slice(0, limit).map(sessionRow), hasMore: rows.length > limit }

@@ -4,11 +4,14 @@ import { isLegacyId, isPartOfId } from '../../infra/ids.ts'
 export const inScope = 's.organization_id = $1 and s.environment = $2'
 export const newestFirst = 'order by s.evaluated_at desc, s.session_id desc'
 
-const newestCount = 500
+/** SQL direction of a list, and the operator that compares a row with the one before it. */
+export type TimeOrder = { direction: 'asc'; isAfter: '>' } | { direction: 'desc'; isAfter: '<' }
 
-/** Returns a subquery for the newest sessions of the scope that meet the conditions. */
-export const newestSessions = (conditions: string[]): string =>
-  `(select * from read.sessions s where ${[inScope, ...conditions].join(' and ')} ${newestFirst} limit ${newestCount})`
+const firstCount = 500
+
+/** Returns a subquery for the first sessions of the scope, in this order, that meet the conditions. */
+export const firstSessions = (conditions: string[], orderBy: string): string =>
+  `(select * from read.sessions s where ${[inScope, ...conditions].join(' and ')} ${orderBy} limit ${firstCount})`
 
 /** SQL condition that a text or id of the session `s` matches the pattern $4. */
 export const hasText = `(s.session_id like $4 or s.visitor_id like $4

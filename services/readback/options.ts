@@ -9,6 +9,9 @@ import type { SessionScored } from '../../schemas/events.ts'
 import type { Identification } from './schemas/identification.ts'
 import type { ScoreExplanation } from './schemas/score.ts'
 
+/** Effect of a signal on the score. */
+export type SignalRole = 'risk' | 'trust' | 'context'
+
 export interface ReadbackOptions {
   pool: pg.Pool
   readLimiter?: ReadLimiter | undefined

@@ -20,6 +20,7 @@ import {
 } from '../../schemas/events.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
+import type { ReadbackOptions } from './options.ts'
 import type { ScoreExplanation } from './schemas/score.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
@@ -126,7 +127,7 @@ function withoutNulls(integrity: SessionScored['native_runtime_integrity']): unk
 
 export function sessionSummary(
   { visitor, ...row }: SessionRow,
-  { withResolution = false } = {},
+  { roleOf, withResolution }: Pick<ReadbackOptions, 'roleOf'> & { withResolution: boolean },
 ): SessionSummary {
   return {
     object: 'session',
@@ -139,11 +140,24 @@ export function sessionSummary(
       ...(withResolution && { resolution: resolutionOf(visitor) }),
     },
     mark: markOf(row),
-    facts: row.facts && factsOf(row.facts),
+    facts: row.facts && { ...factsOf(row.facts), top_signal: topSignal(row, roleOf) },
   }
 }
 
-function factsOf(facts: ListedFacts): SessionSummary['facts'] {
+/** Returns the signal with the most points for the verdict: a trust signal of a human, else a risk signal. */
+function topSignal(
+  { facts, latest_decision: { verdict } }: Pick<SessionRow, 'facts' | 'latest_decision'>,
+  roleOf: ReadbackOptions['roleOf'],
+): string | null {
+  const role = verdict === 'human' ? 'trust' : 'risk'
+  const [top] = (facts?.signals ?? [])
+    .map((signal, i) => ({ signal, points: facts?.signal_points?.[i] ?? 0 }))
+    .filter(({ signal }) => roleOf(signal) === role)
+    .toSorted((a, b) => b.points - a.points)
+  return top?.signal ?? null
+}
+
+function factsOf(facts: ListedFacts): Omit<NonNullable<SessionSummary['facts']>, 'top_signal'> {
   const { signals, page_host, page_path, country, asn, network_holder, network } = facts
   const { browser, browser_version, os, form_factor, handed_off_at } = facts
   const { agent_status, agent_provider, agent_product } = facts

@@ -48,10 +48,10 @@ export const expectedDifferences: Expected[] = [
   },
   {
     reason:
-      'Sessions are filtered by much more than their verdict, each parameter may come several times, and a page says how far it read.',
+      'Sessions are filtered by much more than their verdict and sorted, each parameter may come several times, and a page says how far it read.',
     lines:
       /^GET \/v1\/sessions (query (?!limit|cursor|search|include)|200 application\/json > meta\.read_)/,
-    count: 47,
+    count: 49,
   },
   {
     reason: 'A list or a detail has more members, when asked.',

@@ -113,7 +113,7 @@ test('a search finds rare texts behind many newer sessions, and pages through fr
   expect(await search('needle')).toEqual(sids(900))
   const page = { search: 'chrome/141', limit: 3 }
   expect(await found(page)).toEqual(sids(699, 698, 697))
-  const next = await list({ ...page, after: { evaluatedAt: 1697, id: id('sid', 697) } })
+  const next = await list({ ...page, after: { value: 1697, id: id('sid', 697) } })
   expect(next.rows.map((row) => row.id)).toEqual(sids(696, 695, 694))
   expect(next.hasMore).toBe(true)
 })

@@ -44,6 +44,9 @@ const facts = z
   .strictObject({
     signals: z.array(z.string()).describe('Signals that fired.'),
     page_host: nullableText,
+    top_signal: nullableText.describe(
+      'Signal that speaks most for the verdict: of a human the trust signal, otherwise the risk signal, with the most points. Null if none fired.',
+    ),
     page_path: nullableText,
     country: nullableText,
     asn: z.int().nullable(),
@@ -261,13 +264,13 @@ const listMeta = meta
     read_from: timestamp
       .optional()
       .describe(
-        'Time from which sessions were read backward: the time of the first page, or `until`. Present, like `read_to`, if the filters let each page read only a part of the sessions.',
+        'Time from which sessions were read: the time of the first page or `until`, or `since` in ascending order. Present, like `read_to`, if the filters let each page read only a part of the sessions.',
       ),
     read_to: timestamp
       .nullable()
       .optional()
       .describe(
-        'Time back to which sessions were read so far; null once all were read. Until then, a short or empty page does not mean that there are no more.',
+        'Time up to which sessions were read so far; null once all were read. Until then, a short or empty page does not mean that there are no more.',
       ),
   })
   .meta({ id: 'SessionListMeta' })

@@ -15,6 +15,7 @@ type Resolution = NonNullable<VisitorLink['resolution']>
 
 const facts: SessionFacts = {
   signals: [],
+  top_signal: null,
   page_host: 'shop.example',
   page_path: '/',
   country: 'DE',
