@@ -93,6 +93,7 @@ const edgeRequest = {
 export const endpoints: Record<string, Endpoint> = {
   listSessions: keyed('GET', '/v1/sessions', 'sessions:list'),
   countSessions: keyed('GET', '/v1/sessions/aggregates', 'sessions:list'),
+  listSessionAnomalies: keyed('GET', '/v1/sessions/anomalies', 'sessions:list'),
   getSession: keyed('GET', personPath(session), 'sessions:read', absent),
   getScoringModel: keyed('GET', '/v1/scoring/model', 'sessions:read'),
   updateSession: keyed('PATCH', personPath(session, true), 'sessions:update', {
