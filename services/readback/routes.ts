@@ -17,6 +17,7 @@ import {
 } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { aggregatesRoute } from './aggregates-route.ts'
+import { anomaliesRoute } from './anomalies-route.ts'
 import { updateClientUser } from './client-user.ts'
 import { sessionsRoute } from './list-route.ts'
 import type { ReadbackOptions } from './options.ts'
@@ -28,6 +29,7 @@ import { sessionDetailSchema } from './schemas/sessions.ts'
 export function readbackRoutes(app: FastifyInstance, options: ReadbackOptions): void {
   sessionsRoute(app, options)
   aggregatesRoute(app, options)
+  anomaliesRoute(app, options)
   getSessionRoute(app, options)
   updateSessionRoute(app, options)
   listFingerprintsRoute(app, options)
