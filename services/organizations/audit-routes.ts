@@ -4,8 +4,14 @@ import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
-import { list, organizationParams, timestamp } from '../../infra/http/schemas.ts'
-import type { ActorType } from '../../schemas/events.ts'
+import {
+  list,
+  organizationParams,
+  queryTime,
+  repeatable,
+  timestamp,
+} from '../../infra/http/schemas.ts'
+import { type ActorType, causedNames } from '../../schemas/events.ts'
 import { type AuditDeps, auditJson, readAuditLog } from './audit-log.ts'
 
 interface AuditRouteOptions extends AuditDeps {
@@ -56,6 +62,18 @@ const auditEntrySchema = z
   })
   .meta({ id: 'AuditEntry' })
 
+export type AuditEntry = z.output<typeof auditEntrySchema>
+
+const auditQuery = z.object({
+  ...pageQuery,
+  type: repeatable(z.enum(causedNames)).describe('Types of the entries to return.'),
+  actor_type: repeatable(z.enum(actorTypes)).describe('Types of the actors.'),
+  actor_id: z.string().optional().describe('`actor.id` of the entries to return.'),
+  subject_id: z.string().optional().describe('`subject_id` of the entries to return.'),
+  since: queryTime.optional().describe('Earliest time, inclusive.'),
+  until: queryTime.optional().describe('Latest time, exclusive.'),
+})
+
 /** `GET /v1/organizations/{organizationId}/audit-log`. */
 export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): void {
   const { auth } = options
@@ -69,22 +87,25 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
     description:
       'Requires the `organizations:read` secret-key scope. Returns every change made by a key, an operator, a person, an agent or the server, newest first and without secrets. A live key reads both environments; a test key reads entries of the test environment and entries that apply to both. Excludes webhook deliveries and data that clients send.',
     params: organizationParams,
-    query: z.object(pageQuery),
+    query: auditQuery,
     beforeValidation: refuseOffset,
     responses: { 200: list(auditEntrySchema) },
     errors: [404, 422],
     async run(request) {
       const { organizationId, environment } = auth.dataScope(request)
-      const { limit, cursor } = request.query
+      const { limit, cursor, type: types, actor_type: actorTypes, ...query } = request.query
+      const { actor_id: actorId, subject_id: subjectId, since, until } = query
+      const filters = { types, actorTypes, actorId, subjectId, since, until }
       const { rows, pagination } = await loadPage({
         limit,
         cursor,
         cursors,
-        query: { list: 'audit-log', organizationId, environment },
+        query: { list: 'audit-log', organizationId, environment, filters: JSON.stringify(filters) },
         load: (after) =>
           readAuditLog(options, {
             organizationId,
             callerEnvironment: environment,
+            ...filters,
             limit,
             after: after && { occurredAt: after.value, id: after.id },
           }),

@@ -223,6 +223,35 @@ test('pages list all entries of the organization, newest first, and no others', 
   expect(new Set(organizations)).toEqual(new Set([organizationId]))
 })
 
+test('filters are ANDed, and repeated types ORed', async () => {
+  const all = await auditLog()
+  const filtered = async (query: Record<string, string>[]) => {
+    const parameters = new URLSearchParams(query.flatMap((part) => Object.entries(part)))
+    const read = await send('GET', organizationUrl(`/audit-log?limit=200&${parameters}`))
+    return page.parse(read).data.map(({ id }) => id)
+  }
+  const idsOf = (fits: (entry: (typeof all)[number]) => boolean) =>
+    all.filter(fits).map(({ id }) => id)
+  const byKey = [{ actor_type: 'key' }, { actor_id: keyId }]
+  expect(await filtered([{ type: 'ApiKeyIssued' }, ...byKey])).toEqual(
+    idsOf(({ type, actor }) => type === 'ApiKeyIssued' && actor.id === keyId),
+  )
+  const types = ['ApiKeyRevoked', 'WebhookEndpointCreated']
+  const ofTypes = await filtered(types.map((type) => ({ type })))
+  expect(ofTypes).toEqual(idsOf(({ type }) => types.includes(type)))
+  expect(ofTypes.length).toBeGreaterThan(1)
+  const { occurred_at: since = '', subject_id = '' } = all[9] ?? {}
+  const until = all[3]?.occurred_at ?? ''
+  expect(await filtered([{ since }, { until }])).toEqual(
+    idsOf(({ occurred_at: at }) => at >= since && at < until),
+  )
+  expect(await filtered([{ subject_id }])).toEqual(
+    idsOf((entry) => entry.subject_id === subject_id),
+  )
+  const wrong = await sendTo(world.app, { url: organizationUrl('/audit-log?type=Nothing'), key })
+  expect([wrong.status, wrong.body.error.details.fields[0].name]).toEqual([422, 'type'])
+})
+
 test('no entry contains personal data or a secret', async () => {
   const text = JSON.stringify(await auditLog())
   const secrets = ['sk_live_', 'whsec_', 'agt_', 'gtpoll_']
@@ -262,4 +291,9 @@ test('a test key reads entries of the test environment by any actor, without ids
     [organizationId, operator],
   ])
   expect(await log(live)).toHaveLength(read.length + 2)
+  const found = async (actorId: string) => {
+    const query = `${url}/audit-log?actor_id=${actorId}`
+    return page.parse(await send('GET', query, { key: ofTest.revealedKey })).data.length
+  }
+  expect([await found('live'), await found(live.keyId)]).toEqual([2, 0])
 })
