@@ -22,6 +22,7 @@ export type ParameterSet =
   | 'view_delete'
   | 'gate_service_disable'
   | 'gate_service_domain_verify'
+  | 'gate_agent_token_revoke'
 
 /** 422 that names one field. It never repeats what was sent, which may be a key pasted into the wrong field. */
 export function invalid(

@@ -28,7 +28,7 @@ const tables = [gateServices, gateSessions, gateAgentTokens, gateAppliedEvents]
 
 export const gateProjection: Projection = {
   name: 'gate',
-  version: 1,
+  version: 2,
   topics: [eventTopics.GateSessionOpened, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),

@@ -115,7 +115,7 @@ export type AgentTokenRow = RowOf<typeof gateAgentTokens>
 
 export const gateAppliedEvents = table('gate_applied_events', { event_id: primaryKey(column.id()) })
 
-// Partial indexes skip the settled rows, which are nearly all.
+// Most partial indexes skip the settled rows, which are nearly all.
 export const gateReadIndexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;
@@ -128,5 +128,8 @@ export const gateReadIndexes = `
   create index on gate_sessions (code_hash) where code_hash is not null;
   create index on gate_sessions (gate_account_id) where gate_account_id is not null;
   create index on gate_sessions (expires_at) where not is_erased;
+  create index on gate_sessions (organization_id, environment, opened_at) where kind = 'signup';
+  create index on gate_sessions (organization_id, environment, resolved_at, gate_account_id)
+    where kind = 'signup' and status = 'approved';
   create index on gate_agent_tokens (token_hash);
 `

@@ -120,3 +120,9 @@ export interface GateContext extends GateParts {
   /** Returns a `Decide` whose actor is the API key of the request. */
   decideAsCaller(request: FastifyRequest): Decide
 }
+
+/** Dependencies of the routes that manage services and accounts, with API keys and in the console. */
+export type GateManagement = Pick<
+  GateContext,
+  'auth' | 'clock' | 'decideAsCaller' | 'keyring' | 'pool' | 'readFresh'
+>

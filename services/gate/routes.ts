@@ -9,6 +9,7 @@ import type { GateContext } from './context.ts'
 import { gateErasureRoutes } from './erasure/routes.ts'
 import type { Gate } from './gate.ts'
 import { loginRoutes } from './login/routes.ts'
+import { gateManagementRoutes } from './management-routes.ts'
 import { consentPageRoutes } from './page/routes.ts'
 import { domainRoutes } from './registry/domain-routes.ts'
 import { registryRoutes } from './registry/routes.ts'
@@ -18,6 +19,7 @@ import { signupRoutes } from './signup/routes.ts'
 const routes: ((app: FastifyInstance, context: GateContext) => void | Promise<void>)[] = [
   signupRoutes,
   registryRoutes,
+  gateManagementRoutes,
   serviceRoutes,
   domainRoutes,
   accountRoutes,

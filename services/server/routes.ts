@@ -13,6 +13,7 @@ import { correctionRoutes } from '../corrections/routes.ts'
 import type { UnlinkableVisitors } from '../erasure/commands.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
 import type { Gate } from '../gate/gate.ts'
+import { gateConsoleRoutes } from '../gate/management-routes.ts'
 import { gateRoutes } from '../gate/routes.ts'
 import { markRoutes } from '../marks/routes.ts'
 import { auditRoutes } from '../organizations/audit-routes.ts'
@@ -92,7 +93,10 @@ export async function addRoutes(
       missingProxy: parts.missingProxy,
       questionsScript: buildQuestions,
       teachesAtLogin: parts.isDevelopment,
-      addRest: (api, auth) => addRest(api, { ...keys, auth, core, network }),
+      addRest(api, auth) {
+        addRest(api, { ...keys, auth, core, network })
+        gateConsoleRoutes(api, { ...core, auth })
+      },
     })
   if (gate) await gateRoutes(app, { ...keys, gate })
   return collect && addCollect(app, { ...core, ...keys, ...collect, publicUrl })

@@ -56,6 +56,8 @@ export interface GateContext {
   signup: ApprovedSignup
   /** An agent token that nobody else uses. */
   doomedToken: string
+  /** Account of that token. */
+  doomedAccountId: string
 }
 
 type Of<T> = T | ((context: Context) => T | Promise<T>)

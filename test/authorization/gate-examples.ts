@@ -71,6 +71,14 @@ export const gateEndpoints: Record<string, Endpoint> = {
     ...absent,
     body: ({ gate }) => ({ agent_token: gate.doomedToken }),
   }),
+  listGateAgentAccounts: keyed('GET', '/v1/gate/agent-accounts', reading),
+  revokeGateAgentAccountToken: keyed(
+    'DELETE',
+    ({ gate }) => `/v1/gate/agent-accounts/${gate.doomedAccountId}/token`,
+    'gate:agent_tokens:revoke',
+    absent,
+  ),
+  countGateSignups: keyed('GET', '/v1/gate/signup-counts', reading),
   consumeGateLoginSessionCode: keyed(
     'POST',
     '/v1/gate/login-sessions/consume',

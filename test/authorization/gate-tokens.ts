@@ -29,6 +29,7 @@ export async function createGateTokens(
     doomedServiceId: await world.service(own),
     signup,
     doomedToken: doomed.agentToken ?? '',
+    doomedAccountId: doomed.gateAccountId,
   }
   const tokens = [
     credential('poll token', { type: 'poll', headers: bearer(signup.pollToken) }),

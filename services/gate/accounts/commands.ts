@@ -1,5 +1,6 @@
 import { isToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { createCatchUpGate } from '../../../infra/event-store/catch-up.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import { withTimeout } from '../../../infra/timing.ts'
 import { findAgentToken } from '../../../projections/gate/queries.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
@@ -54,25 +55,40 @@ export async function renewTokenIfDue(
   return usableToken(await findAgentToken(pool, hashes), now)
 }
 
-/** Throws 404 unless the token belongs to the scope. */
+type FindToken = (db: Db) => Promise<AgentTokenRow | undefined>
+
+/** Returns a function that finds the token; undefined if it is malformed. */
+export function tokenFinder({ keyring }: Pick<GateDeps, 'keyring'>, agentToken: string): FindToken {
+  const hashes = isToken('agt', agentToken) ? tokenHashes(keyring, agentToken) : []
+  return (db) => findAgentToken(db, hashes)
+}
+
+/** Throws 404 unless `find` returns a token of the scope. */
 export async function revokeAgentToken(
-  { pool, keyring, decide, clock, readFresh }: GateDeps & Pick<GateContext, 'readFresh'>,
-  agentToken: string,
+  {
+    pool,
+    decide,
+    clock,
+    readFresh,
+  }: Pick<GateDeps, 'pool' | 'decide' | 'clock'> & Pick<GateContext, 'readFresh'>,
+  find: FindToken,
   scope: TokenScope,
 ): Promise<void> {
-  const hashes = isToken('agt', agentToken) ? tokenHashes(keyring, agentToken) : []
   // Safe to read before the lock, because a token's session never changes.
-  const token = tokenInScope(await readFresh(() => findAgentToken(pool, hashes)), scope)
+  const token = tokenInScope(await readFresh(() => find(pool)), scope)
   if (!token) throw noSuchToken()
   const now = clock()
   await decide({
     ...sessionStream(token.gate_session_id),
-    load: (tx) => findAgentToken(tx, hashes),
+    load: find,
     decide: (state) => decideRevocation(state, { ...scope, now }),
   })
 }
 
-export function createFreshReader({ pool, ...parts }: GateParts): GateContext['readFresh'] {
+export function createFreshReader({
+  pool,
+  ...parts
+}: Pick<GateParts, 'pool' | 'log' | 'applied'>): GateContext['readFresh'] {
   const readModels = [{ projection: 'gate', topic: eventTopics.AgentTokenRevoked }]
   const caughtUp = createCatchUpGate({ ...parts, db: pool, readModels })
   return async (read) => {

@@ -5,7 +5,7 @@ import { single, timestamp } from '../../../infra/http/schemas.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { GateContext } from '../context.ts'
 import { gateRoute, noStore } from '../requests.ts'
-import { revokeAgentToken, verifyAgentToken } from './commands.ts'
+import { revokeAgentToken, tokenFinder, verifyAgentToken } from './commands.ts'
 
 export function accountRoutes(app: FastifyInstance, context: GateContext): void {
   verifyRoute(app, context)
@@ -65,7 +65,8 @@ function revokeRoute(app: FastifyInstance, context: GateContext): void {
       const scope = auth.dataScope(request)
       const { agent_token: agentToken } = request.body
       await limits.enforce('revoke', scope.organizationId, agentToken)
-      await revokeAgentToken({ ...context, decide: decideAsCaller(request) }, agentToken, scope)
+      const deps = { ...context, decide: decideAsCaller(request) }
+      await revokeAgentToken(deps, tokenFinder(context, agentToken), scope)
       return reply.code(204).send()
     },
   })

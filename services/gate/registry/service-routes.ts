@@ -7,7 +7,7 @@ import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import { validMembersCheck } from '../../../infra/http/validation.ts'
 import { findService, listServices } from '../../../projections/gate/queries.ts'
-import type { GateContext } from '../context.ts'
+import type { GateContext, GateManagement } from '../context.ts'
 import { gateRoute } from '../requests.ts'
 import { changeService, createService, disableService } from './commands.ts'
 import { noSuchService, requireOwnedService, type ServicePath } from './decide.ts'
@@ -30,14 +30,13 @@ const requiresRead = 'Requires the `gate:services:read` secret-key scope.'
 const requiresManage = 'Requires the `gate:services:manage` secret-key scope.'
 
 export function serviceRoutes(app: FastifyInstance, context: GateContext): void {
-  listRoute(app, context)
   createRoute(app, context)
   getRoute(app, context)
   updateRoute(app, context)
   disableRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
+export function listServicesRoute(app: FastifyInstance, { pool, auth }: GateManagement): void {
   endpoint(app, {
     route: `GET ${path}`,
     auth: auth.requireSecret('gate:services:read'),

@@ -3,6 +3,7 @@ import {
   generateDeliveryKeys,
   openEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
+import { json } from '../http.ts'
 import { changedToken, visit } from '../visit.ts'
 import { bearer, type World } from '../world.ts'
 import type { Service } from './gate-services.ts'
@@ -269,6 +270,13 @@ async function tokens(world: World, agentToken: string): Promise<void> {
   await record('verify a revoked token', 'POST /v1/gate/agent-tokens/verify', live, body)
   const login = { service_id: 'acme' }
   await record('log in by a revoked token', `POST ${logins}`, bearer(agentToken), login)
+  const listed = await record('list agent accounts', 'GET /v1/gate/agent-accounts', live)
+  const account = json<{ id: string }[]>(listed).data[0]?.id
+  const line = `DELETE /v1/gate/agent-accounts/${account}/token`
+  await record('revoke the token of an account', line, live)
+  await record('revoke the token of an account by a test key', line, test)
+  await record('count signups', 'GET /v1/gate/signup-counts', live)
+  await record('count signups since a malformed time', 'GET /v1/gate/signup-counts?since=1', live)
 }
 
 /** While the service has not answered: what the page and whoever polls are told. */
