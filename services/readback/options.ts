@@ -20,6 +20,10 @@ export interface ReadbackOptions {
   /** Explains how the session was matched to its visitor. Resolves to null if that is unknown. */
   explainMatch(sessionId: string): Promise<Identification | null>
   explainScore(decision: SessionScored): Promise<ScoreExplanation>
+  /** Returns the documents of the session, oldest first. Only sessions of the last day have some. */
+  findDocuments(sessionId: string): Promise<{ opened_at: number; url: string }[]>
+  /** Returns undefined for signals that the standard model lacks. */
+  roleOf(signal: string): SignalRole | undefined
   keyring: Keyring
   clock: Clock
   random: Random

@@ -11,16 +11,18 @@ import type {
   VisitorDetailRow,
   VisitorRow,
 } from '../../projections/sessions/queries.ts'
+import type { RelatedCount } from '../../projections/sessions/related.ts'
 import type { DecisionSummary, LinkedVisitor } from '../../projections/sessions/tables.ts'
+import type { TimelineEntry } from '../../projections/sessions/timeline.ts'
 import {
   eventTopics,
   type Network,
   type SessionScored,
   type Verdict,
 } from '../../schemas/events.ts'
+import type { ReadbackOptions } from './options.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
-import type { ReadbackOptions } from './options.ts'
 import type { ScoreExplanation } from './schemas/score.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
@@ -29,11 +31,13 @@ export interface SessionExtras {
   identification?: Identification | null | undefined
   score?: ScoreExplanation | undefined
   withLogPosition?: boolean
+  timeline?: TimelineEntry[] | undefined
+  related?: RelatedCount[] | undefined
 }
 
 export function sessionDetail(
   row: SessionDetailRow,
-  { identification, score, withLogPosition = false }: SessionExtras = {},
+  { identification, score, withLogPosition = false, timeline, related }: SessionExtras = {},
 ): Record<keyof SessionDetail, unknown> {
   const { detail } = row
   const { url, referrer, user_agent } = detail.request
@@ -56,6 +60,8 @@ export function sessionDetail(
     identification,
     score,
     log: withLogPosition ? { topic: eventTopics.SessionScored, ...row.logPosition } : undefined,
+    timeline: timeline?.map((entry) => ({ ...entry, at: iso(entry.at) })),
+    related: related?.map((count) => ({ ...count, since: iso(count.since) })),
     connection_fingerprint: detail.connection_fingerprint,
     previous_decisions: row.previous_decisions.map(detailDecision),
     request: { url, referrer, user_agent },

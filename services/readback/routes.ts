@@ -7,7 +7,10 @@ import { list, pathId, single } from '../../infra/http/schemas.ts'
 import { idPattern, isId, isLegacyId, legacyIdPattern } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { findMergedInto } from '../../projections/corrections/projection.ts'
+import { findErasure } from '../../projections/erasures/queries.ts'
+import { iso } from '../../projections/sessions/decision-json.ts'
 import { clientUserIdInput } from '../../projections/sessions/decision-schemas.ts'
+import { sessionFacts } from '../../projections/sessions/facts.ts'
 import {
   findSession,
   findVisitor,
@@ -15,7 +18,9 @@ import {
   type SessionDetailRow,
   type VisitorRow,
 } from '../../projections/sessions/queries.ts'
+import { countRelated, type RelatedCount } from '../../projections/sessions/related.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
+import { findTimeline } from '../../projections/sessions/timeline.ts'
 import { aggregatesRoute } from './aggregates-route.ts'
 import { anomaliesRoute } from './anomalies-route.ts'
 import { updateClientUser } from './client-user.ts'
@@ -45,7 +50,7 @@ const sessionParams = z.object({
 })
 const sessionQuery = z.object({
   include: includeParameter(
-    'Additional members: `identification` (how the session was matched to its visitor), `score` (score breakdown), `log` (position of the decision on the log).',
+    'Additional members: `identification` (how the session was matched to its visitor), `score` (score breakdown), `log` (position of the decision on the log), `timeline` (what happened, in order), `related` (counts of sessions that share a value).',
   ),
 })
 const visitorQuery = z.object({
@@ -55,7 +60,7 @@ const visitorQuery = z.object({
 })
 
 function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
-  const { pool, auth, explainMatch, explainScore, readLimiter } = options
+  const { pool, auth, explainMatch, explainScore, findDocuments, readLimiter, clock } = options
   endpoint(app, {
     readLimiter,
     route: 'GET /v1/sessions/:sessionId',
@@ -63,23 +68,44 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
     operationId: 'getSession',
     tag: sessionsTag,
     summary: 'Retrieve a session',
-    description: 'Requires the `sessions:read` secret-key scope.',
+    description: `Requires the \`sessions:read\` secret-key scope. Costs one unit; ${relatedCost} with \`include=related\`.`,
     params: sessionParams,
     query: sessionQuery,
     responses: { 200: single(sessionDetailSchema) },
     errors: [404],
-    async run(request) {
-      const row = await requireSession(pool, auth.dataScope(request), request.params.sessionId)
+    async run(request, { reply }) {
+      const scope = auth.dataScope(request)
       const { include } = request.query
+      const withRelated = isIncluded(include, 'related')
+      if (withRelated) await auth.raiseCharge(request, { reply, cost: relatedCost })
+      const row = await requireSession(pool, scope, request.params.sessionId)
       // Computed only if requested, because it changes with other visitors and doubles the response time.
       const identification = isIncluded(include, 'identification')
         ? row.visitor && (await explainMatch(row.id))
         : undefined
       const score = isIncluded(include, 'score') ? await explainScore(row.detail) : undefined
       const withLogPosition = isIncluded(include, 'log')
-      return { data: sessionDetail(row, { identification, score, withLogPosition }) }
+      const timeline = isIncluded(include, 'timeline')
+        ? await findTimeline(pool, row, await findDocuments(row.id))
+        : undefined
+      const related = withRelated ? await countRelatedTo(pool, scope, row, clock()) : undefined
+      const extras = { identification, score, withLogPosition, timeline, related }
+      return { data: sessionDetail(row, extras) }
     },
   })
+}
+
+// Units. The counts read up to a hundred thousand index entries.
+const relatedCost = 5
+
+function countRelatedTo(
+  pool: Db,
+  scope: DataScope,
+  { detail, visitor, client_user_id: clientUserId }: SessionDetailRow,
+  now: number,
+): Promise<RelatedCount[]> {
+  const session = { ...sessionFacts(detail), visitorId: visitor?.id ?? null, clientUserId }
+  return countRelated(pool, scope, { session, now })
 }
 
 function updateSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
@@ -188,7 +214,7 @@ function getFingerprintRoute(
     tag: fingerprintsTag,
     summary: 'Retrieve a visitor fingerprint',
     description:
-      'Requires the `fingerprints:read` secret-key scope. A merged visitor returns 404 with `merged_into`, the id of the remaining one.',
+      'Requires the `fingerprints:read` secret-key scope. A merged visitor returns 404 with `merged_into`, the id of the remaining one; an erased one 404 with `erasure`, the id and time of its receipt.',
     params: z.object({ visitorId: pathId('vid') }),
     query: visitorQuery,
     responses: { 200: single(visitorDetailSchema) },
@@ -207,8 +233,17 @@ function getFingerprintRoute(
   })
 }
 
-/** Returns a 404, which names the remaining visitor if the requested one was merged. */
+/** Returns a 404, which names the remaining visitor if the requested one was merged, or the erasure if it was erased. */
 async function noSuchVisitor(pool: Db, scope: DataScope, visitorId: string): Promise<ApiError> {
+  const [erasure] = isId('vid', visitorId) ? await findErasure(pool, scope, { visitorId }) : []
+  if (erasure) {
+    const { erasure_id: id, erased_at: at } = erasure
+    const message = `This visitor was erased on ${iso(at).slice(0, 10)} (${id}).`
+    return new ApiError('request.not_found', {
+      message,
+      details: { erasure: { id, erased_at: iso(at) } },
+    })
+  }
   const into = isId('vid', visitorId) ? await findMergedInto(pool, scope, visitorId) : undefined
   const hasRemaining =
     into !== undefined && isId('vid', into) && (await findVisitor(pool, scope, into)) !== undefined

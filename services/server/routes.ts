@@ -33,7 +33,7 @@ import { waitForScoring } from '../scoring/open-sessions.ts'
 import { createRequestCounter } from '../scoring/requests/metrics.ts'
 import { requestRoutes } from '../scoring/requests/routes.ts'
 import { signalDisplayNames } from '../scoring/signals/catalogue.ts'
-import { readStates } from '../scoring/store.ts'
+import { readDocuments, readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
 import { readLinks } from '../scoring/visitors/links.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
@@ -113,7 +113,9 @@ function addRest(app: FastifyInstance, { core, network, ...access }: RestParts):
   const options = { ...core, ...access }
   const explainMatch = createLinkExplainer(core.readPool)
   const explainScore = createScoreExplainer(core.readPool)
-  readbackRoutes(app, { ...readOptions, explainMatch, explainScore })
+  const roleOf = (signal: string) => standardModel.signals[signal]?.role
+  const findDocuments = (sessionId: string) => readDocuments(core.readPool, sessionId)
+  readbackRoutes(app, { ...readOptions, explainMatch, explainScore, roleOf, findDocuments })
   scoringModelRoutes(app, { ...readOptions, signalNames: signalDisplayNames })
   organizationRoutes(app, options)
   auditRoutes(app, options)

@@ -24,6 +24,7 @@ import {
   nativeRuntimeIntegrity,
 } from './native.ts'
 import { connectionFingerprint, network } from './network.ts'
+import { relatedSchema, timelineSchema } from './related.ts'
 import { logPositionSchema, scoreExplanationSchema } from './score.ts'
 
 const clientUserId = z.string().nullable().meta({
@@ -43,10 +44,10 @@ const mark = z
 const facts = z
   .strictObject({
     signals: z.array(z.string()).describe('Signals that fired.'),
-    page_host: nullableText,
     top_signal: nullableText.describe(
       'Signal that speaks most for the verdict: of a human the trust signal, otherwise the risk signal, with the most points. Null if none fired.',
     ),
+    page_host: nullableText,
     page_path: nullableText,
     country: nullableText,
     asn: z.int().nullable(),
@@ -210,6 +211,8 @@ export const sessionDetailSchema = z
       .describe('Only with `include=identification`.'),
     score: scoreExplanationSchema.optional().describe('Only with `include=score`.'),
     log: logPositionSchema.optional().describe('Only with `include=log`.'),
+    timeline: timelineSchema.optional(),
+    related: relatedSchema.optional(),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
     request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),

@@ -22,6 +22,8 @@ readbackRoutes(app, {
   readLimiter: createReadLimiter({ clock: () => now, connections: 2 }),
   explainMatch: async () => null,
   explainScore: createScoreExplainer(pool),
+  roleOf: () => undefined,
+  findDocuments: async () => [],
 })
 afterAll(async () => {
   await app.close()
