@@ -5,10 +5,10 @@ import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 import { escapeHtml } from '../text.ts'
 import { errorExample } from './api-overview.ts'
 import { siteHeader, siteHeaderStyle } from './site-header.ts'
-import { inlinePageHeaders, themeStyle } from './theme.ts'
+import { baseStyle, inlinePageHeaders } from './theme.ts'
 
 const pageStyle = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
-const style = themeStyle + siteHeaderStyle + pageStyle
+const style = baseStyle + siteHeaderStyle + pageStyle
 
 const groups = [
   { title: 'Authentication', id: 'auth', prefixes: ['auth.'] },
@@ -79,8 +79,8 @@ function article([code, entry]: [string, ErrorEntry]): string {
   const retry = entry.retry ?? retryText(entry)
   const details = entry.details ? `<p><code>details</code>: ${prose(entry.details)}</p>\n` : ''
   return `<section id="${code}">
-<header><h3><a href="#${code}">${code}</a></h3><p class="facts">HTTP ${entry.status}, ${prose(retry)}</p></header>
-<p class="message">Message: ${escapeHtml(entry.message)}</p>
+<header><h3><a href="#${code}">${code}</a></h3><p class="hint">HTTP ${entry.status}, ${prose(retry)}</p></header>
+<p class="hint">Message: ${escapeHtml(entry.message)}</p>
 <p>${prose(entry.meaning)}</p>
 <p>${prose(entry.remedy)}</p>
 ${details}</section>`

@@ -1,9 +1,9 @@
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyRequest } from 'fastify'
 import { escapeHtml } from '../text.ts'
-import { inlinePageHeaders, themeStyle } from './theme.ts'
+import { baseStyle, inlinePageHeaders } from './theme.ts'
 
-const style = `${themeStyle}body { max-width: 40rem; padding: 2rem 1.25rem; }\na { color: var(--accent); }\n`
+const style = `${baseStyle}body { display: grid; gap: 1rem; max-width: 40rem; margin: auto; padding: 4rem 1.25rem; }\n`
 
 export const notFoundPageHeaders = {
   ...inlinePageHeaders(style),

@@ -4,10 +4,8 @@ import path from 'node:path'
 
 const read = (file: string) => readFileSync(path.join(import.meta.dirname, file), 'utf8')
 
-/** Design tokens of all pages (colors, spacing, type). Must precede all other styles. */
-export const tokenStyle = read('tokens.css')
-/** Base style of self-contained pages. */
-export const themeStyle = tokenStyle + read('theme.css')
+/** Design tokens and base style of every page. Must precede all other styles. */
+export const baseStyle = read('tokens.css') + read('base.css')
 
 /** Returns the headers of a self-contained page: its CSP allows only the given inline style. */
 export const inlinePageHeaders = (style: string): Record<string, string> => ({

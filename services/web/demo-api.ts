@@ -25,7 +25,9 @@ export function createDemo(options: {
     openToken: (token) => openToken(token, { secretKey }),
     async readSession(sessionId) {
       const headers = { authorization: `Bearer ${secretKey}` }
-      const response = await fetch(`${baseUrl()}/v1/sessions/${sessionId}`, { headers })
+      const response = await fetch(`${baseUrl()}/v1/sessions/${sessionId}?include=score`, {
+        headers,
+      })
       if (response.ok) return response.json()
       if (response.status === 404) throw new ApiError('request.not_found')
       throw new ApiError('service.unavailable', { headers: { 'retry-after': '1' } })

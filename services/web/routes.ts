@@ -1,17 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { cachedFileRoute, type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
+import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
 import { siteHeader, siteHeaderStyle } from '../../infra/http/site-header.ts'
-import { tokenStyle } from '../../infra/http/theme.ts'
+import { baseStyle } from '../../infra/http/theme.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
-import { type Library, readLibraryFile, renderLibraryPage } from './docs/library.ts'
+import { type Library, renderLibraryPage } from './docs/library.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { type PackageDeps, packageRoutes } from './packages.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'
+
+/** URL of a local server in the docs. */
+const defaultUrl = 'http://127.0.0.1:8787'
 
 interface WebOptions {
   random: Random
@@ -30,12 +33,14 @@ export async function webRoutes(
   sdkRoute(app, await bundleSdk())
   const fill = (text: string) =>
     demo
-      ? text
-          .replaceAll('pk_live_...', demo.publishableKey)
-          .replaceAll('http://127.0.0.1:8787', demo.baseUrl())
+      ? text.replaceAll('pk_live_...', demo.publishableKey).replaceAll(defaultUrl, demo.baseUrl())
       : text
   const library = await docsRoutes(app, fill)
-  await pageRoutes(app, library, demo?.publishableKey)
+  await pageRoutes(app, {
+    library,
+    publishableKey: demo?.publishableKey,
+    publicUrl: packages?.publicUrl,
+  })
   if (packages) packageRoutes(app, { ...packages, library })
   if (demo) demoApiRoutes(app, demo, random(32))
 }
@@ -59,10 +64,15 @@ const demoPage = {
   ),
 }
 
+interface PageOptions {
+  library: Library
+  publishableKey: string | undefined
+  publicUrl: string | undefined
+}
+
 async function pageRoutes(
   app: FastifyInstance,
-  library: Library,
-  publishableKey: string | undefined,
+  { library, publishableKey, publicUrl }: PageOptions,
 ): Promise<void> {
   const files = { ...startPage, ...(publishableKey ? demoPage : {}) }
   const header = (file: string) =>
@@ -71,30 +81,30 @@ async function pageRoutes(
       isDevelopment: publishableKey !== undefined,
       ...(file === 'demo.html' && { current: 'demo' }),
     })
+  const result = await readFile(path.join(import.meta.dirname, 'pages/result.html'), 'utf8')
+  const quickstart = quickstartHtml(library, publicUrl)
   for (const [url, file] of Object.entries(files)) {
     const type = path.extname(file).slice(1) as FileType
     const content = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const text =
       file === 'site.css'
-        ? tokenStyle + siteHeaderStyle + content
+        ? baseStyle + siteHeaderStyle + content
         : content
             .replace('{{header}}', () => header(file))
-            .replace('{{quickstart}}', () => quickstartHtml(library))
+            .replace('{{result}}', () => result)
+            .replace('{{quickstart}}', () => quickstart)
     const body = publishableKey
       ? text.replaceAll('{{publishableKey}}', publishableKey)
       : withoutDemoLinks(text)
     fileRoute(app, { url, type, body }, headers)
   }
-  const picture = () => readLibraryFile('docs/result.png')
-  cachedFileRoute(app, { url: '/assets/result.png', type: 'png', make: picture }, headers)
 }
 
-// Leaves out the page's title, because the start page has its own.
-function quickstartHtml(library: Library): string {
-  return renderLibraryPage(library, 'docs/guide/quickstart.md', '').html.replace(
-    /^<h1.*?<\/h1>/s,
-    '',
-  )
+// Returns the steps "Add it to a page" and "Verify it", with the server's own URL.
+function quickstartHtml(library: Library, publicUrl = defaultUrl): string {
+  const { html } = renderLibraryPage(library, 'docs/guide/quickstart.md', '')
+  const [, , add = '', verify = ''] = html.split(/(?=<h2)/)
+  return (add + verify).replaceAll(/(<h2[^>]*>)\d\. /g, '$1').replaceAll(defaultUrl, publicUrl)
 }
 
 // Without a development key, there is no demo, and the console may be on an internal port.

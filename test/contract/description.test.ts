@@ -52,7 +52,6 @@ const names = (some: typeof all) => some.map(({ one }) => one.operationId)
 const undescribed = [
   'GET /',
   'GET /assets/mark.svg',
-  'GET /assets/result.png',
   'GET /assets/site.css',
   'GET /gate/consent/{gateSessionId}',
   'GET /gate/receipt/{gateSessionId}',

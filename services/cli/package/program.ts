@@ -14,7 +14,6 @@ const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
   'docs/{guide,operate,internals,reference}/pictures/*.{png,svg}',
-  'docs/result.png',
   'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
   'test/fixtures/*/vector*.json',
   'infra/http/*.{css,svg}',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { themeStyle } from '../../../infra/http/theme.ts'
+import { baseStyle } from '../../../infra/http/theme.ts'
 import { escapeHtml } from '../../../infra/text.ts'
 import { countMoved, totalAfter, totalBefore, verdicts } from './moves.ts'
 import { comparedFields, type Rehearsal } from './rehearse.ts'
@@ -15,7 +15,7 @@ import {
 } from './report.ts'
 
 const reportStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
-const style = themeStyle + reportStyle
+const style = baseStyle + reportStyle
 
 /** Returns a self-contained HTML page without scripts. Below each chart is a table with its numbers. */
 export function rescorePage(rehearsal: Rehearsal, context: ReportContext): string {
@@ -41,7 +41,7 @@ ${sectionsOf(rehearsal)
   .map((section) => sectionHtml(section, plotOf(section.name, rehearsal)))
   .join('\n')}
 </main>
-<footer><p class="note">Countries: <a href="https://db-ip.com">IP Geolocation by DB-IP</a></p></footer>
+<footer><p class="hint">Countries: <a href="https://db-ip.com">IP Geolocation by DB-IP</a></p></footer>
 </body>
 </html>
 `
@@ -53,7 +53,7 @@ function sectionHtml({ name, title, notes, head, rows }: Section, plot: string |
   const numbers = plot ? `<details${open}><summary>Numbers</summary>${table}</details>` : table
   return `<section aria-labelledby="${name}">
 <h2 id="${name}">${escapeHtml(title)}</h2>
-${notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`).join('\n')}
+${notes.map((note) => `<p class="hint">${escapeHtml(note)}</p>`).join('\n')}
 ${plot ?? ''}
 ${numbers}
 </section>`
@@ -82,7 +82,7 @@ function plotOf(name: Section['name'], rehearsal: Rehearsal): string | null {
     : null
 }
 
-const legend = `<p class="legend">${verdicts.map((verdict) => `<span class="${verdict}">${verdict}</span>`).join(' ')}</p>\n`
+const legend = `<p class="legend hint">${verdicts.map((verdict) => `<span class="${verdict}">${verdict}</span>`).join(' ')}</p>\n`
 
 interface Bar {
   label: string

@@ -21,6 +21,7 @@ for (const tabs of document.querySelectorAll('.tabs')) {
   const sections = [...tabs.querySelectorAll('section')]
   const list = document.createElement('div')
   list.role = 'tablist'
+  list.className = 'segmented'
   for (const section of sections) {
     const button = document.createElement('button')
     button.type = 'button'

@@ -1,24 +1,22 @@
 import { facts, formatTime, html, labelText, panel, plainText, trueNames } from '/assets/dom.js'
 
 const verdicts = {
-  automated: { title: 'This looks automated', tone: 'bad' },
-  human: { title: 'This looks like a person', tone: 'good' },
-  uncertain: { title: 'Not sure yet', tone: 'warn' },
+  automated: { title: 'This looks automated', tone: 'bot' },
+  human: { title: 'This looks like a person', tone: 'human' },
+  uncertain: { title: 'Not sure yet', tone: 'inconclusive' },
 }
-const effects = {
-  increases_risk: { tone: 'bad', text: 'Raises the risk' },
-  reduces_risk: { tone: 'good', text: 'Lowers the risk' },
-  context: { tone: 'plain', text: 'Context' },
-}
-const levels = { clean: 'good', notice: 'plain', elevated: 'warn', high_risk: 'bad' }
+const levels = { clean: 'good', notice: '', elevated: 'warn', high_risk: 'bad' }
 
 export function renderResult({ verification, session, raw_url }) {
   const { data } = session
+  const isHuman = data.decision.automation_status === 'human'
+  const reasonsCards = [reasonsCard(data, 'risk'), reasonsCard(data, 'trust')]
   return html`
     ${verdictCard(verification, data)}
-    ${highlightsCard(data.highlights ?? [])}
-    ${signalsCard(data.signals_fired ?? [])}
-    <div class="cards">${visitorCard(data)}${networkCard(data)}${browserCard(data)}${deviceCard(data)}</div>
+    <div class="cards">
+      ${isHuman ? reasonsCards.reverse() : reasonsCards}
+      ${visitorCard(data)}${networkCard(data)}${browserCard(data)}${deviceCard(data)}
+    </div>
     ${integrityCard(data.runtime_integrity ?? {}, data.evidence?.unchecked ?? [])}
     ${telemetryCard(data.client_telemetry ?? {})}
     <p class="panel raw">
@@ -27,26 +25,26 @@ export function renderResult({ verification, session, raw_url }) {
 }
 
 export function renderFailure(message) {
-  return html`<div class="panel tone-bad" role="alert"><h2>No decision</h2><p class="sub">${message}</p></div>`
+  return html`<div class="note bad" role="alert"><h2>No decision</h2><p>${message}</p></div>`
 }
 
 function verdictCard(verification, { decision, attribution }) {
   const { title, tone } = verdicts[decision.automation_status] ?? verdicts.uncertain
   const labels = (attribution?.labels ?? []).map(
     ({ kind, label, confidence }) =>
-      html`<li class="chip tone-bad" title="${confidence} % confident">${labelText(kind)}: ${label}</li>`,
+      html`<li class="badge bad" title="${confidence} % confident">${labelText(kind)}: ${label}</li>`,
   )
   return html`
-    <section class="panel verdict tone-${tone}" data-verdict="${verification.decision?.verdict}">
+    <section class="panel decision tone-${tone}" data-verdict="${verification.decision?.verdict}">
       ${gauge(decision.risk_score)}
       <div>
         <h2>${title}</h2>
-        <p class="sub">
+        <p class="hint">
           ${labelText(decision.decision_status)} decision, ${decision.evaluation_phase} phase, ${formatTime(decision.evaluated_at)}
         </p>
-        ${labels.length > 0 ? html`<ul class="chips">${labels}</ul>` : null}
       </div>
-      ${sealedLine(verification, decision)}
+      ${labels.length > 0 ? html`<ul class="badges">${labels}</ul>` : null}
+      <p>${sealedBadge(verification, decision)}</p>
     </section>`
 }
 
@@ -60,53 +58,48 @@ function gauge(score) {
         <circle cx="64" cy="64" r="${radius}" class="value"
           stroke-dasharray="${(length * Math.max(score, 1)) / 100} ${length}" />
       </svg>
-      <p>${score}<small>risk score</small></p>
+      <p>${score}<small>of 100</small></p>
     </div>`
 }
 
-function sealedLine(verification, decision) {
+function sealedBadge(verification, decision) {
   const isCurrent = verification.decision?.event_id === decision.event_id
-  const text = isCurrent
-    ? 'Sealed token verified: it contains this decision.'
-    : 'Sealed token verified. The session has a newer decision than the token.'
-  return html`<p class="sealed tone-${isCurrent ? 'good' : 'warn'}">${text}</p>`
+  return isCurrent
+    ? html`<span class="badge good">Token verified: it contains this decision</span>`
+    : html`<span class="badge warn">Token verified: the session has a newer decision</span>`
 }
 
-function highlightsCard(highlights) {
-  if (highlights.length === 0) return null
-  const items = highlights.map(({ effect, summary, importance, evidence = [] }) => {
-    const { tone, text } = effects[effect] ?? effects.context
-    const names = evidence.map(({ name }) => name).join(', ')
-    const detail = `${text}, ${importance} importance${names ? `: ${names}` : ''}`
-    return html`<li class="tone-${tone}"><strong>${summary}</strong><small>${detail}</small></li>`
-  })
-  return panel('Why', html`<ul class="highlights">${items}</ul>`)
-}
+const maxReasons = 5
 
-function signalsCard(signals) {
-  if (signals.length === 0) return panel('Signals', html`<p class="note">No signal fired.</p>`)
-  const head = ['Signal', 'Category', 'Strength', 'Score'].map(
-    (text) => html`<th scope="col">${text}</th>`,
+/** Lists the signals of a role, strongest first, with what was measured and their points. */
+function reasonsCard({ signals_fired = [], score, highlights = [] }, role) {
+  const names = new Map((score?.signals ?? []).map((entry) => [entry.signal, entry]))
+  const measured = new Map(
+    highlights.flatMap(({ evidence = [] }) => evidence.map(({ signal, name }) => [signal, name])),
   )
-  const rows = signals.map(
-    ({ signal, role, category, strength, signal_score }) => html`
-      <tr class="tone-${role === 'risk' ? 'bad' : 'good'}">
-        <td>${labelText(signal)}</td><td>${labelText(category)}</td><td>${labelText(strength)}</td>
-        <td class="number">${bar(signal_score)}${signal_score}</td>
-      </tr>`,
-  )
-  const table = html`<table><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table>`
-  return panel(`Signals (${signals.length})`, html`<div class="table">${table}</div>`)
-}
-
-// SVG, because the content security policy forbids inline styles.
-function bar(score) {
-  const width = Math.min(100, Math.abs(score))
-  return html`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none"><rect width="${width}" height="10" /></svg>`
+  const sign = role === 'risk' ? '+' : '−'
+  const items = signals_fired
+    .filter((signal) => signal.role === role)
+    .sort((a, b) => b.signal_score - a.signal_score)
+    .map(({ signal, signal_score }) => {
+      const { name = labelText(signal), looks_at = '' } = names.get(signal) ?? {}
+      return html`
+        <li>
+          <b>${measured.get(signal) ?? name}</b><span class="points">${sign}${signal_score}</span>
+          <small>${looks_at.replaceAll('`', '')}</small>
+        </li>`
+    })
+  const others = items.splice(maxReasons)
+  return html`
+    <section class="panel tone-${role === 'risk' ? 'bot' : 'human'}">
+      <h2>${role === 'risk' ? 'Reasons for bot' : 'Reasons for human'}</h2>
+      ${items.length > 0 ? html`<ul class="reasons">${items}</ul>` : html`<p class="hint">None found.</p>`}
+      ${others.length > 0 ? html`<details><summary>${others.length} more</summary><ul class="reasons">${others}</ul></details>` : null}
+    </section>`
 }
 
 function visitorCard({ visitor_fingerprint: visitor }) {
-  if (!visitor) return panel('Visitor', html`<p class="note">Not identified.</p>`)
+  if (!visitor) return panel('Visitor', html`<p class="hint">Not identified.</p>`)
   const { lifecycle = {}, resolution = {} } = visitor
   return panel(
     'Visitor',
@@ -178,11 +171,13 @@ function deviceCard({ device = {} }) {
 }
 
 function integrityCard(integrity, unchecked) {
-  const chips = Object.entries(integrity).map(([name, result]) => {
+  const badges = Object.entries(integrity).map(([name, result]) => {
     const level = unchecked.includes(name) ? 'not checked' : result
-    return html`<li class="chip tone-${levels[level] ?? 'plain'}">${labelText(name)}: ${labelText(level)}</li>`
+    return html`<li class="badge ${levels[level] ?? ''}">${labelText(name)}: ${labelText(level)}</li>`
   })
-  return chips.length > 0 ? panel('Runtime integrity', html`<ul class="chips">${chips}</ul>`) : null
+  return badges.length > 0
+    ? panel('Runtime integrity', html`<ul class="badges">${badges}</ul>`)
+    : null
 }
 
 function telemetryCard(telemetry) {

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import { webRoutes } from '../../../services/web/routes.ts'
 import { bundleSdk, maxGzipBytes } from '../../../services/web/sdk-route.ts'
+import { root } from '../../support/test-projects.ts'
 import { createCollectServer } from './collect-server.ts'
 
 const sessionId = 'sid_00000000000000000000000001'
@@ -84,6 +87,16 @@ describe('pages', () => {
       expect(body).toContain('https://dev.example/sdk/server.tgz')
       expect(body).not.toMatch(/pk_live_\.\.\.|http:\/\/127\.0\.0\.1:8787/)
     }
+  })
+
+  test('the start page shows numbers that the README reports', async () => {
+    const { body } = await server.app.inject({ url: '/' })
+    const readme = readFileSync(path.join(root, 'README.md'), 'utf8')
+    const totals = [...body.matchAll(/<dt>\S+ of (\S+)<\/dt>/g)].map(([, total]) => total)
+    expect(totals.length).toBe(3)
+    for (const total of totals) expect(readme).toContain(` ${total} `)
+    expect(body.replace(/<[^>]*>/g, '')).toContain('83 injected failures')
+    expect(readme).toContain('83 injected failures')
   })
 
   test('there is no demo without a publishable key for it', async () => {
