@@ -1,0 +1,58 @@
+import type { ComponentChildren } from 'preact'
+import { ScrollRegion } from './scroll-region.tsx'
+
+export interface TableColumn<Row> {
+  title: string
+  /** `number`: right-aligned; `clip`: cut off at the end; `mono`: for ids. */
+  class?: string
+  cell: (row: Row) => ComponentChildren
+}
+
+interface DataTableProps<Row> {
+  label: string
+  rows: readonly Row[]
+  keyOf: (row: Row) => string
+  /** `false` leaves a column out. */
+  columns: readonly (TableColumn<Row> | false)[]
+  /** Key of the row that is open beside the table. */
+  openKey?: string | null
+}
+
+/** A table with rows of one line. */
+export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTableProps<Row>) {
+  const shown = columns.filter((column) => column !== false)
+  return (
+    <ScrollRegion label={label}>
+      <table class="rows">
+        <thead>
+          <tr>
+            {shown.map(({ title, class: style }) => (
+              <th key={title} scope="col" class={style?.includes('number') ? 'number' : undefined}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)} aria-selected={openKey ? openKey === keyOf(row) : undefined}>
+              {shown.map(({ title, class: style, cell }) => {
+                const content = cell(row)
+                const tooltip = typeof content === 'string' ? content : undefined
+                return (
+                  <td
+                    key={title}
+                    class={style}
+                    title={style?.includes('clip') ? tooltip : undefined}
+                  >
+                    {content}
+                  </td>
+                )
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollRegion>
+  )
+}

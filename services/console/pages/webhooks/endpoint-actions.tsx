@@ -1,0 +1,110 @@
+import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
+import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
+import { hrefWith, navigate } from '../shared/address.ts'
+import { callApi } from '../shared/api.ts'
+import { useFormDialog } from '../shared/form-dialog.tsx'
+import { Menu } from '../shared/menu.tsx'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+
+const signingSecretOf = ({ data }: { data: WebhookEndpoint }) => data.signing_secret
+
+const fieldsOf = (endpoint?: WebhookEndpoint) => [
+  { name: 'name', label: 'Name', value: endpoint?.name },
+  { name: 'url', label: 'URL', value: endpoint?.url, hint: 'https://example.com/webhooks' },
+  {
+    name: 'event_types',
+    label: 'Events',
+    choices: subscribableTypes,
+    value: endpoint?.event_types ?? ['session.result.persisted'],
+  },
+]
+
+/** `listPath`: API path of the endpoints. */
+export function AddEndpoint({ listPath }: { listPath: string }) {
+  const { dialog, show } = useFormDialog()
+  const add = () =>
+    show({
+      title: 'Add endpoint',
+      action: 'Add',
+      fields: fieldsOf(),
+      submit: (body) =>
+        callApi<{ data: WebhookEndpoint }>(listPath, { method: 'POST', body }).then(
+          signingSecretOf,
+        ),
+    })
+  return (
+    <>
+      <button type="button" class="button" onClick={add}>
+        Add endpoint
+      </button>
+      {dialog}
+    </>
+  )
+}
+
+interface EndpointActionsProps {
+  endpoint: WebhookEndpoint
+  listPath: string
+}
+
+export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
+  const { dialog, show } = useFormDialog()
+  const { run, failure } = useMutation()
+  const { id, name, status } = endpoint
+  const path = `${listPath}/${id}`
+  const patch = (body: object) => callApi(path, { method: 'PATCH', body })
+  const sendTest = () =>
+    run(async () => {
+      const request = { method: 'POST' } as const
+      const { data } = await callApi<{ data: { event_id: string } }>(`${path}/test`, request)
+      navigate(hrefWith({ open: data.event_id }))
+    })
+  const edit = () =>
+    show({ title: `Edit ${name}`, action: 'Save', fields: fieldsOf(endpoint), submit: patch })
+  const rotate = () =>
+    show({
+      title: `Rotate the secret of ${name}?`,
+      action: 'Rotate secret',
+      text: 'Deliveries are signed with both secrets for 24 hours, then only with the new one.',
+      submit: () =>
+        callApi<{ data: WebhookEndpoint }>(`${path}/rotations`, { method: 'POST' }).then(
+          signingSecretOf,
+        ),
+    })
+  const disable = () =>
+    show({
+      title: `Disable ${name}?`,
+      action: 'Disable',
+      text: 'It receives no events until you enable it. Pending deliveries are skipped.',
+      submit: () => patch({ status: 'disabled' }),
+    })
+  const enable = () => run(async () => void (await patch({ status: 'active' })))
+  return (
+    <>
+      <Menu label="Actions" name={`Actions for ${name}`}>
+        {status === 'active' && (
+          <button type="button" onClick={sendTest}>
+            Send test event
+          </button>
+        )}
+        <button type="button" onClick={edit}>
+          Edit
+        </button>
+        <button type="button" onClick={rotate}>
+          Rotate secret
+        </button>
+        {status === 'active' ? (
+          <button type="button" class="danger" onClick={disable}>
+            Disable
+          </button>
+        ) : (
+          <button type="button" onClick={enable}>
+            Enable
+          </button>
+        )}
+      </Menu>
+      <MutationFailure failure={failure} />
+      {dialog}
+    </>
+  )
+}
