@@ -41,6 +41,8 @@ export interface Context {
   keyId(options: { fresh: boolean }): Promise<string>
   /** An endpoint of the live environment, and an event that was raised for it. */
   webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
+  /** A saved view of the live environment. */
+  viewId(options: { fresh: boolean }): Promise<string>
   /** Somebody whom the organization knows. */
   person(options: { fresh: boolean }): Promise<Person>
   /** The organization's services and accounts. */

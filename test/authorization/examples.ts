@@ -28,6 +28,8 @@ const visitorPath = (rest = '', ends = false) =>
     async ({ person }, options) => `/visitors/${(await person(options)).visitorId}${rest}`,
     ends,
   )
+const viewPath = (ends = false) =>
+  ownedPath(async ({ viewId }, options) => `/views/${await viewId(options)}`, ends)
 const userPath = (rest = '', ends = false) =>
   ownedPath(
     async ({ person }, options) => `/users/${(await person(options)).clientUserId}${rest}`,
@@ -114,6 +116,16 @@ export const endpoints: Record<string, Endpoint> = {
     'sessions:mark',
     absent,
   ),
+  listViews: keyed('GET', organizationPath('/views'), 'sessions:list'),
+  createView: keyed('POST', organizationPath('/views'), 'views:manage', {
+    ...created,
+    body: () => ({ name: `View ${random()}`, query: 'verdict=bot' }),
+  }),
+  updateView: keyed('PATCH', viewPath(), 'views:manage', {
+    ...absent,
+    body: () => ({ name: `View ${random()}` }),
+  }),
+  deleteView: keyed('DELETE', viewPath(true), 'views:manage', absent),
   listVisitorFingerprints: keyed('GET', '/v1/fingerprints', 'fingerprints:list'),
   getVisitorFingerprint: keyed(
     'GET',

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { addView } from '../../services/readback/views/commands.ts'
 import type { Credential, Tenants } from './credential.ts'
 import { createCredentials } from './credentials.ts'
 import type { Context } from './endpoint.ts'
@@ -17,8 +19,16 @@ export function thingsOf(world: World, organizationId: string) {
     keyId: stayingOrFresh(issue),
     webhook: stayingOrFresh(() => world.webhook(organizationId)),
     person: stayingOrFresh(() => world.person(organizationId)),
+    viewId: stayingOrFresh(() => saveView(world, organizationId)),
   }
 }
+
+const saveView = (world: World, organizationId: string) =>
+  addView(
+    world.deps,
+    { organizationId, environment: 'live' },
+    { name: randomBytes(6).toString('hex'), query: 'verdict=bot' },
+  )
 
 function stayingOrFresh<T>(make: () => Promise<T>): (options: { fresh: boolean }) => Promise<T> {
   let staying: Promise<T> | undefined

@@ -16,7 +16,7 @@ import { deleteViews, findViews, storeView, type ViewRow } from './store.ts'
 type Deps = Omit<CommandDeps, 'keyring'>
 
 /** Returns the id of the view. Throws the errors of `decideViewCreation`. */
-export async function createView(
+export async function addView(
   deps: Deps,
   scope: DataScope,
   content: Pick<ViewRow, 'name' | 'query'>,

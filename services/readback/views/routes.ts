@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { list, organizationParams, pathId, single } from '../../../infra/http/schemas.ts'
 import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotency/idempotency.ts'
-import { createView, deleteView, updateView } from './commands.ts'
+import { addView, deleteView, updateView } from './commands.ts'
 import { requireView, viewLimits } from './decide.ts'
 import { createViewBody, updateViewBody, viewJson, viewSchema } from './schemas.ts'
 import { findViews } from './store.ts'
@@ -46,7 +46,7 @@ export function viewRoutes(app: FastifyInstance, options: CommandRouteOptions): 
     run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async (command) => {
         const scope = auth.dataScope(request)
-        const id = await createView(commandDeps(options, request, command), scope, request.body)
+        const id = await addView(commandDeps(options, request, command), scope, request.body)
         return toResponse({ data: viewJson(requireView(await findViews(pool, scope), id)) })
       }),
   })

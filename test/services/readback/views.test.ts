@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Decide } from '../../../infra/event-store/decide.ts'
 import { changeOrganization } from '../../../services/organizations/commands.ts'
 import { decideOrganizationUpdate } from '../../../services/organizations/decide-organization.ts'
+import { addView } from '../../../services/readback/views/commands.ts'
 import { decideErasedViews, decideViewCreation } from '../../../services/readback/views/decide.ts'
 import { purgeViewsOfDeleted, type ViewRow } from '../../../services/readback/views/store.ts'
 import { type ApiOrganization, startApi } from '../../support/api.ts'
@@ -14,8 +16,12 @@ beforeEach(async () => {
 })
 afterAll(() => api.stop())
 
-const request = (method: Send['method'], path: string, body?: object, key = acme.key) =>
-  ({ method, url: `${acme.path}/views${path}`, key, body }) as const
+const request = (
+  method: NonNullable<Send['method']>,
+  path: string,
+  body?: object,
+  key = acme.key,
+) => ({ method, url: `${acme.path}/views${path}`, key, body }) as const
 const save = (body: object, key?: string) => api.send(request('POST', '', body, key))
 const list = async (key?: string): Promise<unknown[]> =>
   (await api.send(request('GET', '', undefined, key))).body.data
@@ -174,6 +180,27 @@ test('a repeated POST saves one view', async () => {
   const [first, second] = [await api.send(sent), await api.send(sent)]
   expect(second.body).toEqual(first.body)
   expect(await list()).toHaveLength(1)
+})
+
+test('a repeat saves the view if the process died after the event, and is one entry in the audit log', async () => {
+  const { organizationId } = acme
+  const scope = { organizationId, environment: 'live' as const }
+  const command = {
+    ...api.deps,
+    random: (size: number) => Buffer.alloc(size, 7),
+    idTime: api.now.ms,
+  }
+  const dies = async () => {
+    throw new Error('died')
+  }
+  const decide: Decide = (decision) => api.deps.decide({ ...decision, write: dies })
+  const content = { name: 'Bots', query: 'verdict=bot' }
+  await expect(addView({ ...command, decide }, scope, content)).rejects.toThrow('died')
+  expect(await list()).toEqual([])
+  const id = await addView(command, scope, content)
+  expect(await list()).toMatchObject([{ id, ...content }])
+  const audit = await api.send({ url: `${acme.path}/audit-log?subject_id=${id}`, key: acme.key })
+  expect(audit.body.data).toHaveLength(1)
 })
 
 test('events and the audit log name the filters, never their values', async () => {
