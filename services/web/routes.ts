@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
-import { siteHeader, siteHeaderStyle } from '../../infra/http/site-header.ts'
-import { baseStyle } from '../../infra/http/theme.ts'
+import { siteHeader } from '../../infra/http/site-header.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
 import { type Library, renderLibraryPage } from './docs/library.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { type PackageDeps, packageRoutes } from './packages.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
+import { siteStyle } from './site-style.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'
 
@@ -88,7 +88,7 @@ async function pageRoutes(
     const content = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const text =
       file === 'site.css'
-        ? baseStyle + siteHeaderStyle + content
+        ? await siteStyle()
         : content
             .replace('{{header}}', () => header(file))
             .replace('{{result}}', () => result)

@@ -82,15 +82,10 @@ function NavigationLink({ page, title }: { page: PageName; title: string }) {
   )
 }
 
-interface SavedView {
-  id: string
-  name: string
-  /** Query string of the Sessions page. */
-  query: string
-}
-
 function SavedViews() {
-  const { data: views } = useResponse<{ data: SavedView[] }>(`${organizationPath()}/views`)
+  const { data: views } = useResponse<{ data: { id: string; name: string; query: string }[] }>(
+    `${organizationPath()}/views`,
+  )
   const current = currentPage.value?.query.get('view')
   return views?.data.map(({ id, name, query }) => (
     <a

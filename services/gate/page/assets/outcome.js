@@ -225,14 +225,14 @@ export function createOutcome(state, { dispatch, clock, announce }) {
   if (view === 'working' || view === 'claiming') element.append(connectionNote)
   const cancel = button('Cancel', {
     id: 'decline',
-    kind: 'secondary',
+    kind: 'quiet',
     press: () => dispatch('decline'),
   })
   if (view === 'claiming') element.append(cancel)
   const timer = view === 'working' ? setTimeout(showSlow, slowAfterMs) : 0
   if (outcome.retry)
     element.append(
-      button(outcome.retry, { id: 'again', kind: 'secondary', press: () => dispatch('retry') }),
+      button(outcome.retry, { id: 'again', kind: 'quiet', press: () => dispatch('retry') }),
     )
 
   function showSlow() {

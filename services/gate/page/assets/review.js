@@ -35,7 +35,7 @@ export function createReview(consent, { dispatch, clock, announce }) {
   })
   const decline = button('Decline', {
     id: 'decline',
-    kind: 'secondary',
+    kind: 'quiet',
     press: () => dispatch('decline'),
   })
   const timeLeft = el('span', { class: 'left', 'aria-hidden': 'true' })
@@ -100,7 +100,7 @@ function layout(consent, { approve, decline, notice, timeLeft, nameField, variab
       { class: 'decide', 'aria-label': 'Your decision' },
       notice,
       el('div', { class: 'actions' }, decline, approve),
-      el('p', { class: 'time' }, `Open until ${endTime}`, timeLeft),
+      el('p', { class: 'time hint' }, `Open until ${endTime}`, timeLeft),
     ),
   )
 }

@@ -25,8 +25,15 @@ export const sections = {
     const website = webAddress(service.website)
     const question =
       kind === 'login'
-        ? el('h1', { tabindex: -1 }, 'Log in to ', name, '’s dashboard as ', account, '?')
-        : el('h1', { tabindex: -1 }, `Create an ${accountNoun(service)} at `, name, '?')
+        ? el(
+            'h1',
+            { tabindex: -1 },
+            'Log in to ',
+            unbroken(name, '’s'),
+            ' dashboard as ',
+            unbroken(account, '?'),
+          )
+        : el('h1', { tabindex: -1 }, `Create an ${accountNoun(service)} at `, unbroken(name, '?'))
     // Screen readers insert spaces around the <bdi> elements, so label the heading with its plain text.
     question.setAttribute('aria-label', question.textContent ?? '')
     const websiteLink = website
@@ -36,7 +43,7 @@ export const sections = {
       'header',
       { class: 'head' },
       logo(service),
-      el('p', { class: 'eyebrow' }, kind === 'login' ? 'Dashboard login' : 'Sign-up by an agent'),
+      el('p', { class: 'hint' }, kind === 'login' ? 'Dashboard login' : 'Sign-up by an agent'),
       question,
       el('p', { class: 'from' }, websiteLink, verificationBadge(service)),
     )
@@ -77,19 +84,19 @@ export const sections = {
         el(
           'div',
           { class: 'code', role: 'group', 'aria-labelledby': 'code-title' },
-          el('span', { class: 'code-title', id: 'code-title' }, 'Confirmation code'),
+          el('span', { class: 'hint', id: 'code-title' }, 'Confirmation code'),
           el('span', { class: 'digits' }, code),
         ),
       heading('started', 'Did you start this yourself?'),
       el(
         'p',
-        { class: 'question' },
+        {},
         'Approve only if you started this yourself, in a tool that you are using now. This page does not know who you are: anyone with the link can approve. If somebody sent you the link, decline: they would get what you approve.',
       ),
       code &&
         el(
           'p',
-          { class: 'comparing' },
+          { class: 'hint' },
           'Your tool shows the same code. Compare them to tell your own requests apart. A matching code does not protect you from a link that somebody sent you: they can send the code too.',
         ),
     )
@@ -131,7 +138,7 @@ export const sections = {
       .filter(([, address]) => address)
       .map(([name, address]) => {
         const url = webAddress(address)
-        const host = el('span', { class: 'where' }, url ? url.host : untrusted(address, 120))
+        const host = el('span', { class: 'hint' }, url ? url.host : untrusted(address, 120))
         return el('span', {}, url ? externalLink(url, name) : name, ' ', host)
       })
     return links.length > 0 ? el('p', { class: 'legal joined' }, ...links) : null
@@ -158,9 +165,9 @@ function heading(id, ...title) {
 /** @param {Service} service */
 function verificationBadge({ branding, verified_domain }) {
   if (branding?.verified === true)
-    return el('span', { class: 'mark verified' }, icon(icons.verified, 'small'), 'Verified service')
+    return el('span', { class: 'badge good' }, icon(icons.verified, 'small'), 'Verified service')
   const text = verified_domain ? 'Website confirmed, service not verified' : 'Not verified'
-  return el('span', { class: 'mark unverified' }, icon(icons.unverified, 'small'), text)
+  return el('span', { class: 'badge warn' }, icon(icons.unverified, 'small'), text)
 }
 
 /** @param {Network | undefined} network differs from the browser's, or unknown */
@@ -266,6 +273,15 @@ function credentialsText(service, variables) {
   if (variables.length === 0) return 'Your agent receives no credentials.'
   if (service.id !== builtInServiceId) return 'Your agent receives these once, encrypted:'
   return 'With the secret keys, your agent has full access to it. It receives these once, encrypted:'
+}
+
+/**
+ * Keeps the suffix on the line on which the name ends.
+ * @param {HTMLElement} name
+ * @param {string} suffix
+ */
+function unbroken(name, suffix) {
+  return el('span', { class: 'unbroken' }, name, suffix)
 }
 
 /**

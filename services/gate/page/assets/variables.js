@@ -72,7 +72,7 @@ function createRow({ key, name, secret }) {
     'li',
     {},
     el('code', { class: 'foreign' }, singleLine(key, 128)),
-    el('span', { class: 'meaning foreign', dir: 'auto' }, singleLine(name, 200)),
+    el('span', { class: 'meaning hint foreign', dir: 'auto' }, singleLine(name, 200)),
     el(
       'span',
       { class: secret === true ? 'secret' : 'open' },
