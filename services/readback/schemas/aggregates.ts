@@ -37,7 +37,7 @@ export const aggregatesSchema = z
     visitors: count.nullable().describe('Distinct visitors.'),
     users: count.nullable().describe('Distinct values of `client_user_id`.'),
     distinct_missing: z
-      .enum(['over_seven_days', 'over_a_million_sessions'])
+      .enum(['over_seven_days', 'over_a_million_sessions', 'not_requested'])
       .nullable()
       .describe('Reason why `visitors` and `users` are null; otherwise null.'),
     groups: z.array(group),

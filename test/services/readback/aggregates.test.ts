@@ -37,6 +37,13 @@ test('GET /v1/sessions/aggregates counts all sessions, and reports that the coun
   })
 })
 
+test('GET /v1/sessions/aggregates?distinct=false leaves out visitors and users', async () => {
+  const { headers, body } = await get('until=2025-10-10T00:00:00Z&distinct=false')
+  expect(headers['x-filters-applied']).toBe('until')
+  const missing = { visitors: null, users: null, distinct_missing: 'not_requested' }
+  expect(body.data).toMatchObject({ sessions: 4, ...missing })
+})
+
 test('GET /v1/sessions/aggregates groups by up to two fields, largest first, with the filters of the list', async () => {
   const { body } = await get('group_by=browser,verdict&verdict=human&top=1')
   expect(body.data.groups).toEqual([
