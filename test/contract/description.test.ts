@@ -171,6 +171,7 @@ describe('Idempotency-Key', () => {
       'createManagedGateService',
       'createOrganization',
       'createOrganizationApiKey',
+      'createView',
       'createWebhookEndpoint',
       'markSessions',
       'mergeVisitors',

@@ -13,6 +13,7 @@ import { limits } from './scenario/limits.ts'
 import { organizations } from './scenario/organizations.ts'
 import { pages } from './scenario/pages.ts'
 import { readback } from './scenario/readback.ts'
+import { views } from './scenario/views.ts'
 import { webhooks } from './scenario/webhooks.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -33,6 +34,7 @@ export async function playScenario(
     const endpoints = await webhooks(world)
     const visits = await collect(world)
     await readback(world, { visits, endpoints })
+    await views(world)
     await demo(world, visits)
     await agents(world)
     const service = await gateServices(world)
