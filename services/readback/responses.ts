@@ -6,7 +6,6 @@ import {
 } from '../../projections/sessions/decision-json.ts'
 import type { ListedFacts, SessionRow } from '../../projections/sessions/list-sessions.ts'
 import type {
-  LatestSession,
   SessionDetailRow,
   VisitorActivityRow,
   VisitorDetailRow,
@@ -191,8 +190,7 @@ function markOf({ mark }: Pick<SessionRow, 'mark'>): SessionSummary['mark'] {
   return mark && { ...mark, marked_at: iso(mark.marked_at) }
 }
 
-/** `latest` is undefined unless requested. */
-export function visitorSummary(row: VisitorRow, latest?: LatestSession | null): VisitorSummary {
+export function visitorSummary(row: VisitorRow): VisitorSummary {
   return {
     object: 'visitor_fingerprint',
     id: row.id,
@@ -206,11 +204,8 @@ export function visitorSummary(row: VisitorRow, latest?: LatestSession | null): 
     latest_request: row.latest_request,
     storage: row.storage,
     anchors: row.anchors,
-    ...(latest !== undefined && { latest_session: latest && latestSession(latest) }),
   }
 }
-
-const latestSession = ({ session_id: id, ...session }: LatestSession) => ({ id, ...session })
 
 export function visitorDetail(row: VisitorDetailRow): VisitorDetail {
   return {

@@ -169,7 +169,6 @@ export const managedServiceSchema = z
     updated_at: timestamp,
   })
   .meta({ id: 'GateManagedService' })
-export type ManagedGateService = z.output<typeof managedServiceSchema>
 
 export const serviceDomainSchema = z
   .strictObject({

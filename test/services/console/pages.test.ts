@@ -6,7 +6,6 @@ import type { BrowserContext, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { createApp } from '../../../infra/http/app.ts'
 import { pageRoutes } from '../../../services/console/page-routes.ts'
-import { shortId } from '../../../services/console/pages/shared/format.ts'
 import type { Engines, LoggedInPerson } from '../../../services/console/schemas.ts'
 import { createProfile, openHeadless, type Profile } from '../../support/chromium.ts'
 import { needs } from '../../support/needs.ts'
@@ -48,21 +47,6 @@ const recordedAs = (name: string) =>
   recorded.find((entry) => entry.name === name)?.json ?? { data: [] }
 
 const [sessionId, visitorId] = [idOf('sid', 10), idOf('vid', 6)]
-const shownVisitor = shortId(visitorId)
-const at8 = '2026-11-27T08:00:00.000Z'
-
-/** Members of a session that are sent when asked. */
-const included = {
-  timeline: [
-    { kind: 'opened', at: at8, event_id: null, value: null },
-    { kind: 'document_opened', at: at8, event_id: null, value: 'https://shop.example/cart?a=1' },
-    { kind: 'user_changed', at: '2026-11-27T08:02:00.000Z', event_id: null, value: 'ann' },
-  ],
-  related: [
-    { field: 'visitor_id', value: visitorId, sessions: 3, since: '2026-10-28T08:00:00.000Z' },
-    { field: 'attribution', value: 'tool:playwright', sessions: 1000, since: at8 },
-  ],
-}
 
 /** Names of the recorded responses, by beginning of the path. */
 const names: [start: string, name: string][] = [
@@ -105,9 +89,7 @@ const full: Api = (apiPath) => {
   const by = new URLSearchParams(apiPath.split('?')[1]).get('group_by')
   if (by && by !== 'verdict') return { json: { data: counted(by) } }
   const [, name = ''] = names.find(([start]) => apiPath.startsWith(start)) ?? []
-  const json = recordedAs(name)
-  const isSession = apiPath.startsWith('/v1/sessions/')
-  return { json: isSession ? { data: { ...Object(json.data), ...included } } : json }
+  return { json: recordedAs(name) }
 }
 
 const empty: Api = async (apiPath, route) => {
@@ -215,39 +197,32 @@ const cases: PageCase[] = [
     data: [
       'bot 100',
       'final decision',
-      'new User none',
-      'Reasons for bot',
+      'new visitor, no user',
       'Browser automation markers were detected.',
-      'Reasons for human',
-      '+0 ms Page opened: /cart',
-      '+2 minutes User attached: ann',
-      `Visitor ${shownVisitor} 30 days 3`,
-      'Tool playwright',
-      '1\u2009000+',
       'Label as',
       'Score breakdown',
       'WebDriver detected',
       'AS64512 Example Net',
-      'Agent none declared',
+      'No agent declared',
       'Not counted',
     ],
   },
   {
     at: 'live/visitors',
     parts: 1,
-    data: [shownVisitor, 'Last seen'],
+    data: [visitorId, '8.8.8.8', 'Chrome/140.0.0.0'],
     empty: ['No visitors yet.'],
   },
   {
     at: 'live/visitors?user=ann',
     parts: 1,
-    data: ['Visitors of user ann', shortId(idOf('vid', 2)), 'inconclusive', 'DE'],
+    data: ['Visitors of user ann', idOf('vid', 2)],
     empty: ['No sessions with this user id.'],
   },
   {
     at: `live/visitors/${visitorId}`,
     parts: 1,
-    data: [shownVisitor, 'Storage available', 'Sessions, newest first', 'Actions'],
+    data: ['Profile', 'Storage available', 'Sessions, newest first', 'Split off', 'Export as JSON'],
     empty: ['Sessions deleted by retention'],
   },
   {
@@ -332,7 +307,7 @@ describe('every page', () => {
     await expectTexts('The server is not responding. Retrying')
     expect(await alerts().count()).toBe(0)
     api = full
-    await expectTexts(shownVisitor)
+    await expectTexts(visitorId)
     await expect.poll(() => page.getByText('The server is not responding').count()).toBe(0)
   })
 
@@ -351,17 +326,12 @@ describe('every page', () => {
     api = () => failed(404, { details: { merged_into: 'vid_other' } })
     await open(`test/visitors/${visitorId}`)
     await expectTexts('This visitor was merged into another', 'moved to vid_other')
-    const erasure = { id: 'ers_1', erased_at: '2026-11-27T08:00:00.000Z' }
-    api = () => failed(404, { details: { erasure } })
-    await open(`test/visitors/${visitorId}`)
-    await expectTexts('This visitor was erased', 'Erased on 27 Nov 2026', '(ers_1)')
-    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
   })
 
   test('shows warnings about settings at the top', async () => {
     person = { ...ann, warnings: ['PUBLIC_URL is not set.'] }
     await open('live/visitors')
-    await expectTexts('PUBLIC_URL is not set.', shownVisitor)
+    await expectTexts('PUBLIC_URL is not set.', visitorId)
   })
 
   test('shows that signing out failed', async () => {
@@ -373,7 +343,7 @@ describe('every page', () => {
   })
 
   test.each([
-    [`sessions?open=${idOf('sid', 13)}`, ['Open as page', 'bot 100'], 'inconclusive 40'],
+    [`sessions?open=${idOf('sid', 13)}`, ['Open as a page', 'bot 100'], 'inconclusive 40'],
     [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today.'], 'failed after 2 attempts'],
   ])('%s opens a row and highlights it in the list', async (at, shown, row) => {
     await open(`live/${at}`)
@@ -386,7 +356,7 @@ describe('every page', () => {
 
   test('focuses the search with a key, and keeps the search in the URL', async () => {
     await open('live/visitors')
-    await expectTexts(shownVisitor)
+    await expectTexts(visitorId)
     await page.keyboard.press('/')
     await page.keyboard.type(' ann ')
     await page.keyboard.press('Enter')
@@ -425,7 +395,7 @@ describe('every page', () => {
   test('lists no filter menu for a missing value', async () => {
     await open('live/sessions?columns=agent,user')
     await expectTexts('5 sessions', 'Agent')
-    expect(await page.locator('tbody .more').count()).toBe(0)
+    expect(await page.locator('button.value').allInnerTexts()).not.toContain('')
   })
 
   test('keeps the loaded rows when the next page fails', async () => {
@@ -436,7 +406,7 @@ describe('every page', () => {
     }
     for (const [at, shown] of [
       ['live/sessions', 'com.example.shop'],
-      ['live/visitors', shownVisitor],
+      ['live/visitors', visitorId],
     ] as const) {
       await open(at)
       await page.getByRole('button', { name: 'Load more' }).click()
@@ -447,7 +417,7 @@ describe('every page', () => {
 
 test.each([
   [`sessions/${sessionId}`, 'final decision', ['Label as', 'Attach']],
-  [`visitors/${visitorId}`, 'Storage available', ['Actions', 'Select']],
+  [`visitors/${visitorId}`, 'Profile', ['Split off', 'Merge', 'Export as JSON', 'Erase']],
   ['webhooks', 'Refuses', ['Send test event', 'Add endpoint', 'Actions']],
   ['settings', '3 of 50 visitors', ['Teach']],
 ])('a viewer sees %s without the actions that need other scopes', async (at, shown, actions) => {
@@ -460,13 +430,12 @@ test.each([
 
 test.each([
   [`sessions/${sessionId}`, 'fraud'],
-  [`sessions/${sessionId}`, 'Save', 'Attach'],
-  [`visitors/${visitorId}`, 'Export as JSON', 'Actions'],
+  [`sessions/${sessionId}`, 'Attach'],
+  [`visitors/${visitorId}`, 'Export as JSON'],
   ['webhooks', 'Send test event'],
   ['settings', /^Teach Blink/],
-])('a failed action shows the reason, %s: %s', async (at, name, menu?: string) => {
+])('a failed action shows the reason, %s: %s', async (at, name) => {
   await open(`live/${at}`)
-  if (menu) await page.getByRole('button', { name: menu }).click()
   const button = page.getByRole('button', { name }).first()
   await button.waitFor()
   api = (apiPath, route) =>
@@ -513,25 +482,13 @@ test('a session without visitor or score steps says so', async () => {
     }
   }
   await open(`live/sessions/${sessionId}`)
-  await expectTexts('Visitor none User ann', 'is not stored here')
-})
-
-test('a correction that is refused says why at its field', async () => {
-  await open(`live/visitors/${visitorId}`)
-  const fields = [{ name: 'visitor_id', issue: 'not_found' }]
-  await page.getByRole('button', { name: 'Actions' }).click()
-  await page.getByRole('button', { name: 'Merge …' }).click()
-  api = () => failed(422, { details: { fields } })
-  await page.getByRole('button', { name: 'Merge', exact: true }).click()
-  const field = page.getByLabel('Id of the other visitor')
-  await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true')
-  await expectTexts('Has an unknown id.')
+  await expectTexts('no visitor, user ann', 'No visitor', 'is not stored here')
 })
 
 test('a visitor has a list of users if there are any', async () => {
   const users = 'Users'
   await open(`live/visitors/${visitorId}`)
-  await expectTexts('Storage available', 'Sessions, newest first')
+  await expectTexts('Profile', 'Sessions, newest first')
   expect(await page.locator('main').innerText()).not.toContain(users)
   api = async (apiPath, route) => {
     const { json } = await full(apiPath, route)

@@ -2,29 +2,39 @@ import type { ComponentChildren } from 'preact'
 import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Panel } from '../shared/panel.tsx'
-import { ChangeBar, ScoreScale } from './band.tsx'
-import { type FindSignal, SignalDetails, SignalList } from './signals.tsx'
+import { TableHead } from '../shared/table-head.tsx'
+import { ChangeBar, ScoreBand } from './band.tsx'
+import { createSignalFinder, type FindSignal, SignalDetails, SignalList } from './signals.tsx'
 
 /** The steps from 0 to the score, followed by the signals that fired without changing it. */
 export function ScoreBreakdown({
-  session: { scoring, signals_fired: fired },
+  session,
   score,
-  find,
 }: {
   session: SessionDetail
   score: ScoreExplanation
-  find: FindSignal
 }) {
-  const context = fired.filter(({ role }) => role === 'context').map(({ signal }) => signal)
+  const { decision, scoring, signals_fired: fired } = session
+  const find = createSignalFinder(session, score)
+  const firedNames = (role: string) =>
+    fired.filter((signal) => signal.role === role).map(({ signal }) => signal)
   return (
     <Panel title="Score breakdown">
+      <ScoreBand score={decision.risk_score} />
       {score.steps ? (
         <Steps steps={score.steps} find={find} />
       ) : (
-        <p class="hint">The model of this decision ({scoring.model}) is not stored here.</p>
+        <>
+          <p class="hint">
+            The model of this decision ({scoring.model}) is not stored here, so only the signals
+            that fired are shown.
+          </p>
+          <SignalList title="Risk" names={firedNames('risk')} find={find} />
+          <SignalList title="Trust" names={firedNames('trust')} find={find} />
+        </>
       )}
       <SignalList title="Not counted" names={score.without_effect} find={find} />
-      <SignalList title="Context (0 points)" names={context} find={find} />
+      <SignalList title="Context (0 points)" names={firedNames('context')} find={find} />
     </Panel>
   )
 }
@@ -36,19 +46,7 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
     return <p class="hint">No risk or trust signal fired, so the score is 0.</p>
   return (
     <table class="steps">
-      <thead>
-        <tr>
-          <th scope="col" aria-label="Step">
-            <ScoreScale />
-          </th>
-          <th scope="col" class="number">
-            Points
-          </th>
-          <th scope="col" class="number">
-            Score
-          </th>
-        </tr>
-      </thead>
+      <TableHead columns={['Step', 'Points', 'Score']} numericColumns={['Points', 'Score']} />
       <tbody>
         {steps
           .filter(({ kind }) => kind !== 'rounding')
@@ -62,7 +60,7 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
                 {formatSigned(roundedChange(step))}
               </td>
               <td class="number" title={String(step.total)}>
-                {formatScore(Math.round(step.total))}
+                {Math.round(step.total)}
               </td>
             </tr>
           ))}
@@ -74,8 +72,8 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
 function Step({ step, find }: { step: ScoreSteps[number]; find: FindSignal }) {
   const { kind, signal, bound } = step
   const firedSignal = signal === null ? undefined : find(signal)
-  if (kind === 'signal' && firedSignal) return <SignalDetails finding={firedSignal} />
-  return <span class="hint">{rules[kind]?.(bound ?? 0, firedSignal?.name ?? signal) ?? kind}</span>
+  if (kind === 'signal' && firedSignal) return <SignalDetails {...firedSignal} />
+  return <span class="rule">{rules[kind]?.(bound ?? 0, firedSignal?.name ?? signal) ?? kind}</span>
 }
 
 type Rule = (bound: number, signal: string | null) => ComponentChildren
@@ -94,5 +92,4 @@ const rules: Record<string, Rule> = {
 const roundedChange = ({ change, total }: ScoreSteps[number]): number =>
   Math.round(total) - Math.round(total - change)
 
-const formatScore = (value: number): string => `${value < 0 ? '−' : ''}${Math.abs(value)}`
-const formatSigned = (value: number): string => `${value < 0 ? '' : '+'}${formatScore(value)}`
+const formatSigned = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value)}`

@@ -1,3 +1,4 @@
+import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { FactList } from '../shared/panel.tsx'
@@ -17,15 +18,14 @@ export interface SignalFinding {
 
 export type FindSignal = (signal: string) => SignalFinding | undefined
 
-export function createSignalFinder({
-  signals_fired: fired,
-  highlights,
-  score,
-}: SessionDetail): FindSignal {
+export function createSignalFinder(
+  { signals_fired: fired, highlights }: SessionDetail,
+  score: ScoreExplanation,
+): FindSignal {
   const evidence = highlights.flatMap(({ evidence = [] }) => evidence)
   return (slug) => {
     const signal = fired.find(({ signal }) => signal === slug)
-    const meaning = score?.signals.find(({ signal }) => signal === slug)
+    const meaning = score.signals.find(({ signal }) => signal === slug)
     const name = meaning?.name ?? signalName(slug)
     const text = evidence.find(({ signal }) => signal === slug)?.name ?? ''
     return (
@@ -42,8 +42,15 @@ export function createSignalFinder({
   }
 }
 
-export function SignalDetails({ finding }: { finding: SignalFinding }) {
-  const { signal, name, measured } = finding
+export function SignalDetails({
+  signal,
+  name,
+  kind,
+  points,
+  measured,
+  looksAt,
+  falsePositives,
+}: SignalFinding) {
   return (
     <details class="signal">
       <summary>
@@ -52,10 +59,11 @@ export function SignalDetails({ finding }: { finding: SignalFinding }) {
       </summary>
       <FactList
         facts={{
-          'Looks at': withCode(finding.looksAt),
-          'Also happens with': withCode(finding.falsePositives),
-          Type: finding.kind,
-          Points: finding.points,
+          'Looks at': withCode(looksAt),
+          'In this session': measured,
+          'Also happens with': withCode(falsePositives),
+          Type: kind,
+          Points: points,
           Name: <code>{signal}</code>,
         }}
       />
@@ -90,7 +98,7 @@ export function SignalList({
       <h3>{title}</h3>
       <div class="signals">
         {findings.map((finding) => (
-          <SignalDetails key={finding.signal} finding={finding} />
+          <SignalDetails key={finding.signal} {...finding} />
         ))}
       </div>
     </>

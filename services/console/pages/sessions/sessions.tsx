@@ -2,19 +2,17 @@ import { SessionView } from '../session/session.tsx'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { pluralize } from '../shared/format.ts'
-import { Menu } from '../shared/menu.tsx'
 import { Search } from '../shared/search.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Chart } from './chart.tsx'
-import { ColumnChoice } from './columns.tsx'
+import { ColumnChoice } from './column-choice.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { requestParameters } from './fields.ts'
-import { AddFilter, FilterChips } from './filters.tsx'
+import { Filters } from './filters.tsx'
 import { GroupChoice, GroupTable, groupFieldIn } from './groups.tsx'
 import { List, useListPath } from './list.tsx'
-import { ViewTitle } from './views.tsx'
 
 export function SessionsPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
@@ -23,24 +21,23 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
   return (
     <>
       <div class="title">
-        <ViewTitle query={query} />
+        <h1>Sessions</h1>
         <SpanChoice span={span} />
       </div>
       <div class="toolbar">
         <Search
           label="Search"
-          placeholder="Id, user, page, user agent or IP address"
+          placeholder="id, user, page, user agent or IP address"
           value={query.get('search') ?? ''}
           onSearch={(text) => navigate(hrefWith({ search: text || null }))}
         />
-        <Menu label="Filter" title="Add a filter">
-          <AddFilter {...{ query, span }} />
-        </Menu>
-        <GroupChoice query={query} />
-        <ColumnChoice query={query} />
-        <CsvButton key={listPath} path={listPath} />
+        <Filters {...{ query, span }} />
+        <div class="tools">
+          <GroupChoice query={query} />
+          <ColumnChoice query={query} />
+          <CsvButton key={listPath} path={listPath} />
+        </div>
       </div>
-      <FilterChips query={query} />
       <SessionCounts {...{ query, span }} />
       <List {...{ query, listPath, openSessionId }} />
       {openSessionId && (
@@ -48,7 +45,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
           <a class="close" href={hrefWith({ open: null })} aria-label="Close">
             ×
           </a>
-          <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as page</a>
+          <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as a page</a>
           <SessionView id={openSessionId} />
         </aside>
       )}

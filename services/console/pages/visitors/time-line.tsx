@@ -1,28 +1,24 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { WhyVisitor } from '../session/why-visitor.tsx'
 import { hrefOf } from '../shared/address.ts'
-import { formatDuration } from '../shared/format.ts'
+import { formatDuration, shortId } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
 import { NextPageButton } from '../shared/next-page-button.tsx'
 import type { ListPages } from '../shared/pages.ts'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/relative-time.tsx'
-import { IdLink } from '../shared/short-id.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { changesBetween, describeMatch } from './session-changes.ts'
 
-interface Selection {
-  selected: string[]
-  /** Undefined if sessions cannot be selected. */
-  onSelect: ((sessionIds: string[]) => void) | undefined
+interface TimeLineProps {
+  sessions: ListPages<SessionSummary>
+  /** Id of the form for selected sessions; null if they cannot be selected. */
+  form: string | null
 }
 
 /** The visitor's sessions, newest first: verdict, match, and changes since the previous session. */
-export function TimeLine({
-  sessions,
-  ...selection
-}: Selection & { sessions: ListPages<SessionSummary> }) {
+export function TimeLine({ sessions, form }: TimeLineProps) {
   const { first, rows } = sessions
   useLinkKeys('.time-line .mono')
   return (
@@ -33,7 +29,7 @@ export function TimeLine({
             {rows.length === 0 && <p class="hint">Sessions deleted by retention</p>}
             <ol class="time-line">
               {rows.map((row, i) => (
-                <Entry key={row.id} row={row} previous={rows[i + 1]} {...selection} />
+                <Entry key={row.id} row={row} previous={rows[i + 1]} form={form} />
               ))}
             </ol>
             <NextPageButton {...sessions} />
@@ -44,30 +40,32 @@ export function TimeLine({
   )
 }
 
-interface EntryProps extends Selection {
+interface EntryProps {
   row: SessionSummary
   /** Undefined for the oldest loaded session. */
   previous: SessionSummary | undefined
+  form: string | null
 }
 
-function Entry({ row, previous, selected, onSelect }: EntryProps) {
+function Entry({ row, previous, form }: EntryProps) {
   const { id, latest_decision: decision, facts, visitor_fingerprint: visitor } = row
-  const toggle = () =>
-    onSelect?.(selected.includes(id) ? selected.filter((other) => other !== id) : [...selected, id])
   return (
     <li>
       <VerdictBadge verdict={decision.verdict} score={decision.risk_score} />
       <div>
         <p class="in-row">
-          {onSelect && (
+          {form && (
             <input
               type="checkbox"
-              checked={selected.includes(id)}
-              onChange={toggle}
+              form={form}
+              name="session"
+              value={id}
               aria-label={`Select ${id}`}
             />
           )}
-          <IdLink id={id} href={hrefOf({ page: 'sessions', id })} />
+          <a class="mono" href={hrefOf({ page: 'sessions', id })} title={id}>
+            {shortId(id)}
+          </a>
           <RelativeTime at={decision.evaluated_at} />
           {facts && (
             <span>
@@ -76,7 +74,7 @@ function Entry({ row, previous, selected, onSelect }: EntryProps) {
             </span>
           )}
         </p>
-        <p class="hint">{describeMatch(visitor)}</p>
+        <p class="hint">{describeMatch(visitor)}.</p>
         {previous && <ChangesSince previous={previous} row={row} />}
         <WhyVisitor sessionId={id} />
       </div>
@@ -91,7 +89,7 @@ function ChangesSince({ previous, row }: { previous: SessionSummary; row: Sessio
     <p class="in-row">
       {formatDuration(timeOf(row) - timeOf(previous))} later{changes.length === 0 && ', no changes'}
       {changes.map(({ field, from, to }) => (
-        <span key={field} class="badge warn">
+        <span key={field} class="changed">
           {field}: {from ?? 'none'} → {to ?? 'none'}
         </span>
       ))}

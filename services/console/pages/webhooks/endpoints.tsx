@@ -21,7 +21,7 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
     <Panel title="Endpoints">
       <DataTable
         label="Endpoints"
-        rows={endpoints.toSorted((a, b) => urgencyOf(a) - urgencyOf(b))}
+        rows={endpoints}
         keyOf={({ id }) => id}
         columns={[
           {
@@ -58,9 +58,6 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
   )
 }
 
-const order = ['failing', 'healthy', 'idle', 'disabled']
-const urgencyOf = ({ health }: WebhookEndpoint) => order.indexOf(health?.status ?? 'disabled')
-
 const disabledTexts = {
   manual: 'Disabled',
   failing: 'Disabled: failed for 5 days',
@@ -78,7 +75,7 @@ function HealthBadge({ disabled_reason, health, previous_secret_ends_at: end }: 
   const { status, last_failure: failure } = health
   return (
     <>
-      {badges[status]}
+      {badges[status]}{' '}
       {status === 'failing' && failure && (
         <a href={hrefWith({ open: failure.event_id })}>
           {failure.response_status ?? 'No response'}, <RelativeTime at={failure.at} />
