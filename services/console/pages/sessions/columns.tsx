@@ -1,106 +1,82 @@
 import type { ComponentChildren } from 'preact'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { hrefOf, hrefWith } from '../shared/address.ts'
+import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { inWords, shortId } from '../shared/format.ts'
+import { Menu } from '../shared/menu.tsx'
 import { RelativeTime } from '../shared/relative-time.tsx'
-import { signalName } from '../shared/signal-names.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { ValueMenu } from './value-menu.tsx'
+import { type Field, fieldNames } from './fields.ts'
+
+type FieldValues = Partial<Record<Field, string | null | undefined>>
 
 interface Column {
   title: string
-  cell: (row: SessionSummary, query: URLSearchParams) => ComponentChildren
-  /** CSS class of the cells. */
-  style?: 'number' | 'long'
+  /** Order on the server. Other columns sort the loaded rows. */
+  sort?: 'evaluated_at' | 'risk_score'
+  /** Values to filter by. The first field's value sorts the loaded rows, unless `sortValue` is set. */
+  values?: (row: SessionSummary) => FieldValues
+  sortValue?: (row: SessionSummary) => string | number | undefined
+  /** Default: the first of the values. */
+  cell?: (row: SessionSummary) => ComponentChildren
 }
 
 /** Columns by their name in the URL. */
 const columns: Record<string, Column> = {
   verdict: {
     title: 'Verdict',
-    cell: ({ latest_decision: { verdict, risk_score }, mark }, query) => (
+    sort: 'risk_score',
+    values: ({ latest_decision: { verdict }, mark }) => ({ verdict, mark: mark?.label }),
+    sortValue: ({ latest_decision }) => latest_decision.risk_score,
+    cell: ({ latest_decision: { verdict, risk_score }, mark }) => (
       <>
-        <ValueMenu field="verdict" value={verdict} query={query}>
-          <VerdictBadge verdict={verdict} score={risk_score} />
-        </ValueMenu>
-        {mark && (
-          <span class="tag">
-            <ValueMenu field="mark" value={mark.label} query={query}>
-              {inWords(mark.label)}
-            </ValueMenu>
-          </span>
-        )}
+        <VerdictBadge verdict={verdict} score={risk_score} />
+        {mark && <span class="badge">{inWords(mark.label)}</span>}
       </>
     ),
   },
   when: {
-    title: 'When',
-    cell: ({ latest_decision }) => <RelativeTime at={latest_decision.evaluated_at} />,
-  },
-  session: {
-    title: 'Session',
-    cell: ({ id }) => (
-      <a class="mono" href={hrefWith({ open: id })} title={id}>
-        {shortId(id)}
+    title: 'Time',
+    sort: 'evaluated_at',
+    cell: ({ id, latest_decision }) => (
+      <a class="open" href={hrefOf({ page: 'sessions', id })}>
+        <span class="hidden">Session {shortId(id)}, </span>
+        <RelativeTime at={latest_decision.evaluated_at} />
       </a>
     ),
   },
+  reason: { title: 'Top reason', values: ({ facts }) => ({ signal: facts?.top_signal }) },
   page: {
-    title: 'Page',
-    style: 'long',
-    cell: ({ facts }, query) => (
-      <>
-        <ValueMenu field="page_host" value={facts?.page_host} query={query} />
-        <ValueMenu field="page_path" value={facts?.page_path} query={query} />
-      </>
-    ),
+    title: 'Path',
+    values: ({ facts }) => ({ page_path: facts?.page_path, page_host: facts?.page_host }),
   },
+  host: { title: 'Host', values: ({ facts }) => ({ page_host: facts?.page_host }) },
   from: {
-    title: 'Location',
-    cell: ({ facts }, query) => (
-      <>
-        <ValueMenu field="country" value={facts?.country} query={query} />{' '}
-        <ValueMenu
-          field="asn"
-          value={facts?.asn?.toString()}
-          title={facts?.network_holder}
-          query={query}
-        >
-          AS{facts?.asn}
-        </ValueMenu>
-      </>
-    ),
+    title: 'Location and network',
+    values: ({ facts }) => ({ country: facts?.country, asn: facts?.asn?.toString() }),
+    cell: ({ facts }) =>
+      [facts?.country, facts?.network_holder ?? (facts?.asn && `AS${facts.asn}`)]
+        .filter(Boolean)
+        .join(' · '),
   },
-  network: {
-    title: 'Network',
-    cell: ({ facts }, query) => <ValueMenu field="network" value={facts?.network} query={query} />,
-  },
+  network: { title: 'Network type', values: ({ facts }) => ({ network: facts?.network }) },
   browser: {
     title: 'Browser',
-    cell: ({ facts }, query) => (
-      <>
-        <ValueMenu field="browser" value={facts?.browser} query={query} />{' '}
-        {facts?.browser_version?.split('.')[0]}
-      </>
-    ),
+    values: ({ facts }) => ({ browser: facts?.browser, os: facts?.os }),
+    cell: ({ facts }) => `${facts?.browser ?? ''} ${facts?.browser_version?.split('.')[0] ?? ''}`,
   },
-  system: {
-    title: 'System',
-    cell: ({ facts }, query) => <ValueMenu field="os" value={facts?.os} query={query} />,
-  },
+  system: { title: 'System', values: ({ facts }) => ({ os: facts?.os }) },
   agent: {
     title: 'Agent',
-    cell: ({ facts }, query) => (
-      <>
-        <ValueMenu field="agent_provider" value={facts?.agent_provider} query={query} />{' '}
-        {facts?.agent_provider && (
-          <ValueMenu field="agent_status" value={facts.agent_status} query={query} />
-        )}
-      </>
-    ),
+    // Most sessions have the status "none".
+    values: ({ facts }) =>
+      facts?.agent_provider
+        ? { agent_provider: facts.agent_provider, agent_status: facts.agent_status }
+        : {},
+    cell: ({ facts }) => facts?.agent_provider && `${facts.agent_provider} ${facts.agent_status}`,
   },
   visitor: {
     title: 'Visitor',
+    values: ({ visitor_fingerprint: visitor }) => ({ visitor_id: visitor?.id }),
     cell: ({ visitor_fingerprint: visitor }) =>
       visitor && (
         <a class="mono" href={hrefOf({ page: 'visitors', id: visitor.id })} title={visitor.id}>
@@ -108,44 +84,62 @@ const columns: Record<string, Column> = {
         </a>
       ),
   },
-  user: {
-    title: 'User',
-    style: 'long',
-    cell: ({ client_user_id }, query) => (
-      <ValueMenu field="client_user_id" value={client_user_id} query={query} />
-    ),
-  },
-  begun: { title: 'Begun', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
-  signals: {
-    title: 'Signals',
-    style: 'number',
-    cell: ({ facts }) => (
-      <span title={facts?.signals.map(signalName).join(', ')}>{facts?.signals.length}</span>
-    ),
-  },
+  user: { title: 'User', values: ({ client_user_id }) => ({ client_user_id }) },
 }
 
-const defaultColumns = ['verdict', 'when', 'session', 'page', 'from', 'browser', 'visitor', 'user']
+const defaultColumns = ['verdict', 'when', 'reason', 'page', 'from', 'browser', 'visitor', 'user']
 // Always shown, because it has the link that opens the session.
-export const requiredColumn = 'session'
+const requiredColumn = 'when'
 
 export interface NamedColumn extends Column {
   name: string
 }
 
-export const allColumns: readonly NamedColumn[] = Object.entries(columns).map(([name, column]) => ({
+const allColumns: readonly NamedColumn[] = Object.entries(columns).map(([name, column]) => ({
   name,
   ...column,
 }))
 
-/** Returns the names in the `columns` parameter of a URL, or the default columns. */
-export function columnsIn(query: URLSearchParams): string[] {
-  const requested = query.get('columns')?.split(',') ?? defaultColumns
-  return allColumns
-    .map(({ name }) => name)
-    .filter((name) => name === requiredColumn || requested.includes(name))
+/** Returns the present values of a cell, with the fields to filter by. */
+export function valuesOf(column: Column, row: SessionSummary): { field: Field; value: string }[] {
+  const values = column.values?.(row) ?? {}
+  return fieldNames.flatMap((field) => {
+    const value = values[field]
+    return value ? [{ field, value }] : []
+  })
 }
 
-/** Returns the `columns` parameter of the URL; null for the default columns. */
-export const columnsParameter = (names: readonly string[]): string | null =>
-  names.join() === defaultColumns.join() ? null : names.join()
+/** Returns the columns that the `columns` parameter of a URL names, or the default columns. */
+export function columnsIn(query: URLSearchParams): NamedColumn[] {
+  const requested = query.get('columns')?.split(',') ?? defaultColumns
+  return allColumns.filter(({ name }) => name === requiredColumn || requested.includes(name))
+}
+
+/** Checkboxes for the columns of the list. The URL stores the choice. */
+export function ColumnChoice({ query }: { query: URLSearchParams }) {
+  const visible = columnsIn(query).map(({ name }) => name)
+  const toggle = (name: string) => {
+    const next = allColumns
+      .map((column) => column.name)
+      .filter((other) => visible.includes(other) !== (other === name))
+    const isDefault = next.toSorted().join() === defaultColumns.toSorted().join()
+    navigate(hrefWith({ columns: isDefault ? null : next.join() }), { replace: true })
+  }
+  return (
+    <Menu label="Columns">
+      <fieldset class="choices">
+        {allColumns.map(({ name, title }) => (
+          <label key={name}>
+            <input
+              type="checkbox"
+              checked={visible.includes(name)}
+              disabled={name === requiredColumn}
+              onChange={() => toggle(name)}
+            />
+            {title}
+          </label>
+        ))}
+      </fieldset>
+    </Menu>
+  )
+}

@@ -1,36 +1,30 @@
 import { useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { callApi, RequestFailure } from '../shared/api.ts'
+import { callApi } from '../shared/api.ts'
 import { download } from '../shared/download.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
+import { useMutation } from '../shared/mutation.tsx'
 import { maxCsvRows, sessionsCsv } from './csv.ts'
 
 /** A button that saves the path's sessions as CSV. A note and the file name tell if the export is truncated. */
 export function CsvButton({ path }: { path: string }) {
   const [message, setMessage] = useState('')
-  const [isBusy, setBusy] = useState(false)
-  const save = async () => {
-    setBusy(true)
-    try {
-      const { rows, isTruncated } = await readAll(path, (count) =>
-        setMessage(`${formatNumber(count)} loaded …`),
-      )
+  const { run, isRunning, failure } = useMutation()
+  const save = () =>
+    run(async () => {
+      setMessage('Loading …')
+      const { rows, isTruncated } = await readAll(path)
       const name = `sessions${isTruncated ? `-first-${maxCsvRows}` : ''}.csv`
       download(sessionsCsv(rows), { name, type: 'text/csv' })
       setMessage(isTruncated ? truncatedNote : `Saved ${pluralize('row', rows.length)}`)
-    } catch (failure) {
-      if (!(failure instanceof RequestFailure)) throw failure
-      setMessage(failure.message)
-    }
-    setBusy(false)
-  }
+    })
   return (
     <>
-      <button type="button" disabled={isBusy} onClick={save}>
-        CSV
+      <button type="button" disabled={isRunning} onClick={save}>
+        Export CSV
       </button>
       <span class="hint" role="status">
-        {message}
+        {failure ?? message}
       </span>
     </>
   )
@@ -38,7 +32,7 @@ export function CsvButton({ path }: { path: string }) {
 
 const truncatedNote = `Saved only the newest ${formatNumber(maxCsvRows)} rows. Narrow the time range, or use "tidegate export sessions".`
 
-async function readAll(path: string, onProgress: (count: number) => void) {
+async function readAll(path: string) {
   const rows: SessionSummary[] = []
   let cursor: string | undefined
   do {
@@ -46,7 +40,6 @@ async function readAll(path: string, onProgress: (count: number) => void) {
     const { data, pagination } = await callApi<SessionList>(`${path}&limit=200${next}`)
     rows.push(...data)
     cursor = pagination.next_cursor
-    onProgress(rows.length)
   } while (cursor && rows.length < maxCsvRows)
   return {
     rows: rows.slice(0, maxCsvRows),

@@ -13,37 +13,28 @@ export function csvCell(value: CsvValue): string {
   return /[",\r\n]/.test(escaped) ? `"${escaped.replaceAll('"', '""')}"` : escaped
 }
 
-const factColumns = [
-  ...([
-    'page_host',
-    'page_path',
-    'country',
-    'asn',
-    'network_holder',
-    'network',
-    'browser',
-  ] as const),
-  ...(['browser_version', 'os', 'agent_status', 'agent_provider', 'handed_off_at'] as const),
-]
-
-const columns: Record<string, (row: SessionSummary) => CsvValue> = {
-  id: ({ id }) => id,
-  evaluated_at: ({ latest_decision }) => latest_decision.evaluated_at,
-  verdict: ({ latest_decision }) => latest_decision.verdict,
-  risk_score: ({ latest_decision }) => latest_decision.risk_score,
-  is_provisional: ({ latest_decision }) => latest_decision.is_provisional,
-  created_at: ({ created_at }) => created_at,
-  mark: ({ mark }) => mark?.label,
-  client_user_id: ({ client_user_id }) => client_user_id,
-  visitor_id: ({ visitor_fingerprint }) => visitor_fingerprint?.id,
-  ...Object.fromEntries(
-    factColumns.map((name) => [name, ({ facts }: SessionSummary) => facts?.[name]]),
-  ),
-  signals: ({ facts }) => facts?.signals.join(' '),
+function cellsOf(row: SessionSummary): Record<string, CsvValue> {
+  const { id, created_at, client_user_id, latest_decision, visitor_fingerprint, mark, facts } = row
+  const { evaluated_at, verdict, risk_score, is_provisional } = latest_decision
+  return {
+    id,
+    evaluated_at,
+    verdict,
+    risk_score,
+    is_provisional,
+    created_at,
+    mark: mark?.label,
+    client_user_id,
+    visitor_id: visitor_fingerprint?.id,
+    ...facts,
+    signals: facts?.signals.join(' '),
+  }
 }
 
 /** Returns CSV (RFC 4180). The header row has the field names of the API. */
 export function sessionsCsv(rows: readonly SessionSummary[]): string {
-  const lines = rows.map((row) => Object.values(columns).map((cellOf) => csvCell(cellOf(row))))
-  return [Object.keys(columns), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')
+  const records = rows.map(cellsOf)
+  const names = [...new Set(records.flatMap(Object.keys))]
+  const lines = records.map((record) => names.map((name) => csvCell(record[name])))
+  return [names, ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')
 }

@@ -1,4 +1,5 @@
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
@@ -8,7 +9,6 @@ import { Loaded } from '../shell/loaded.tsx'
 import {
   canBeEmpty,
   fieldNames,
-  filterChanges,
   filterTitles,
   isGrouped,
   parseFilters,
@@ -16,6 +16,7 @@ import {
   valueText,
   withOnlyFilter,
 } from './fields.ts'
+import { hrefOfFilters } from './filters.tsx'
 
 /** Returns the field that the URL groups by. */
 export const groupFieldIn = (query: URLSearchParams): GroupField | undefined =>
@@ -23,67 +24,97 @@ export const groupFieldIn = (query: URLSearchParams): GroupField | undefined =>
 
 export function GroupChoice({ query }: { query: URLSearchParams }) {
   return (
-    <label>
-      Group by
-      <select
-        value={groupFieldIn(query) ?? ''}
-        onChange={({ currentTarget: { value } }) => navigate(hrefWith({ group: value || null }))}
-      >
-        <option value="">none</option>
-        {fieldNames.filter(isGrouped).map((name) => (
-          <option key={name} value={name}>
-            {filterTitles[name]}
-          </option>
-        ))}
-      </select>
-    </label>
+    <select
+      aria-label="Group by"
+      value={groupFieldIn(query) ?? ''}
+      onChange={({ currentTarget: { value } }) => navigate(hrefWith({ group: value || null }))}
+    >
+      <option value="">No grouping</option>
+      {fieldNames.filter(isGrouped).map((name) => (
+        <option key={name} value={name}>
+          By {filterTitles[name].toLowerCase()}
+        </option>
+      ))}
+    </select>
   )
 }
 
-/** Session counts by value of a field. */
-export function GroupTable({
-  field,
-  query,
-  span,
-}: {
+interface GroupTableProps {
   field: GroupField
   query: URLSearchParams
   span: TimeSpan
-}) {
+}
+
+const verdicts = ['bot', 'inconclusive', 'human'] as const
+
+/** Session counts by value of a field, split by verdict. */
+export function GroupTable({ field, query, span }: GroupTableProps) {
   const parameters = requestParameters(query, span)
   parameters.delete('search')
-  parameters.set('group_by', field)
-  parameters.set('top', '25')
-  const response = useCounts(parameters)
+  parameters.set('top', '100')
+  const withFields = (fields: string) => new URLSearchParams([...parameters, ['group_by', fields]])
+  const totals = useCounts(withFields(field))
+  const { data: split } = useCounts(withFields(`${field},verdict`))
+  const numbers = ['Sessions', 'Share', ...verdicts]
+  const filters = parseFilters(query)
   return (
-    <Loaded response={response}>
+    <Loaded response={totals}>
       {({ data }) => (
-        <table class="groups">
-          <TableHead
-            columns={[filterTitles[field], 'Sessions', 'Share']}
-            numericColumns={['Sessions', 'Share']}
-          />
-          <tbody>
-            {data.groups.map(({ kind, values, sessions }) => {
-              const value = values[field] ?? null
-              const isFilterable = kind === 'value' && (value !== null || canBeEmpty(field))
-              const href = () =>
-                hrefWith(
-                  filterChanges(
-                    withOnlyFilter(parseFilters(query), { field, value, isNot: false }),
-                  ),
+        <div class="scroll">
+          <table class="groups">
+            <TableHead
+              columns={[filterTitles[field], ...numbers, 'Split']}
+              numericColumns={numbers}
+            />
+            <tbody>
+              {data.groups.slice(0, 25).map(({ kind, values, sessions }) => {
+                const value = values[field] ?? null
+                const canFilter = kind === 'value' && (value !== null || canBeEmpty(field))
+                const only = withOnlyFilter(filters, { field, value, isNot: false })
+                const text = valueText(field, value)
+                const counts = countsByVerdict(split?.data.groups ?? [], field, value)
+                return (
+                  <tr key={`${kind}${value}`}>
+                    <td class="clip" title={text}>
+                      {canFilter ? <a href={hrefOfFilters(only)}>{text}</a> : kind}
+                    </td>
+                    <td class="number">{formatNumber(sessions)}</td>
+                    <td class="number">{formatPercent(sessions, data.sessions)}</td>
+                    {counts.map((count, i) => (
+                      <td key={verdicts[i]} class="number">
+                        {kind === 'value' && count !== undefined && formatNumber(count)}
+                      </td>
+                    ))}
+                    <td>
+                      <span class="split" aria-hidden="true">
+                        {counts.map((count = 0, i) => (
+                          <span key={verdicts[i]} class={verdicts[i]} style={{ flexGrow: count }} />
+                        ))}
+                      </span>
+                    </td>
+                  </tr>
                 )
-              return (
-                <tr key={`${kind}${value}`}>
-                  <td>{isFilterable ? <a href={href()}>{valueText(field, value)}</a> : kind}</td>
-                  <td class="number">{formatNumber(sessions)}</td>
-                  <td class="number">{formatPercent(sessions, data.sessions)}</td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
+              })}
+            </tbody>
+          </table>
+        </div>
       )}
     </Loaded>
   )
+}
+
+/** Returns the sessions with the value by verdict; undefined if they may be among the "other" group. */
+function countsByVerdict(
+  groups: SessionAggregates['groups'],
+  field: GroupField,
+  value: string | null,
+): (number | undefined)[] {
+  const isComplete = groups.length > 0 && groups.every(({ kind }) => kind !== 'other')
+  return verdicts.map((verdict) => {
+    const group = groups.find(
+      ({ kind, values }) =>
+        kind === 'value' && (values[field] ?? null) === value && values.verdict === verdict,
+    )
+    return group?.sessions ?? (isComplete ? 0 : undefined)
+  })
 }

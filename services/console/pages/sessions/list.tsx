@@ -1,16 +1,20 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
-import { callApi, RequestFailure, useResponse } from '../shared/api.ts'
+import { hrefOf, hrefWith } from '../shared/address.ts'
+import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { usePageKeys } from '../shared/keys.ts'
+import { formatDateTime } from '../shared/format.ts'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { serverPath } from '../shared/server-path.ts'
 import { now, spanOf } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
-import { filterParameters, requestParameters } from './fields.ts'
-import { LoadMore } from './load-more.tsx'
+import { BulkBar } from './bulk-bar.tsx'
+import { filterChanges, filterParameters, requestParameters } from './fields.ts'
 import { mergeNewest } from './merge-newest.ts'
-import { SessionRows, type SessionRowsProps } from './rows.tsx'
+import { useRowKeys } from './row-keys.ts'
+import { SessionRows } from './rows.tsx'
+import { useSelection } from './selection.ts'
+import { orderParameters, sortRows } from './sort.tsx'
 import './sessions.css'
 
 const pageSize = 50
@@ -20,25 +24,26 @@ const pageSize = 50
  * because the cursors depend on it.
  */
 export function useListPath(query: URLSearchParams): string {
-  const listQuery = new URLSearchParams(query)
-  for (const name of ['open', 'group', 'columns']) listQuery.delete(name)
+  const names = ['since', 'until', 'last'].map((name) => query.get(name))
+  const [filters, order] = [filterParameters(query), orderParameters(query)]
   return useMemo(() => {
     const span = spanOf(query, now.peek())
-    const parameters = requestParameters(query, span)
+    const parameters = new URLSearchParams([...requestParameters(query, span), ...order])
     if (span.last) parameters.delete('until')
     return `/v1/sessions?${parameters}`
-  }, [listQuery.toString()])
+  }, [`${filters} ${order} ${names}`])
 }
 
 interface Pages {
   /** Path of the first page; undefined before it is loaded. */
   path: string | undefined
   lists: SessionList[]
-  failure?: RequestFailure
 }
 
-interface ListProps extends Omit<SessionRowsProps, 'rows'> {
+interface ListProps {
+  query: URLSearchParams
   listPath: string
+  openSessionId: string | null
 }
 
 /** The list of sessions. New ones are inserted by a button, so that rows never move by themselves. */
@@ -46,6 +51,7 @@ export function List({ query, listPath, openSessionId }: ListProps) {
   const path = `${listPath}&limit=${pageSize}`
   const first = useResponse<SessionList>(path, { pollMs: 5000 })
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
+  const { run, isRunning, failure } = useMutation()
   const { data: newest, path: loadedPath } = first
   const showNewest = () => newest && setPages({ path: loadedPath, lists: [newest] })
   // Pages loaded after an empty first page are kept.
@@ -55,80 +61,85 @@ export function List({ query, listPath, openSessionId }: ListProps) {
     if (isEmpty) showNewest()
   }, [newest, loadedPath, isEmpty])
   const lists = pages.path === loadedPath ? pages.lists : newest ? [newest] : []
-  const { rows, newCount } = mergeNewest(
+  const merged = mergeNewest(
     lists.flatMap(({ data }) => data),
     newest?.data ?? [],
   )
+  const rows = sortRows(merged.rows, query)
+  const selection = useSelection(openSessionId)
+  const ids = rows.map(({ id }) => id)
+  useRowKeys({ ids, openSessionId, selection })
   const last = lists.at(-1)
-  const cursor = last?.pagination.next_cursor
-  useRowKeys(rows, openSessionId)
-  const loadNext = async () => {
-    try {
-      const list = await callApi<SessionList>(`${path}&cursor=${encodeURIComponent(cursor ?? '')}`)
+  const [cursor, readTo] = [last?.pagination.next_cursor, last?.meta.read_to]
+  const loadNext = (cursor: string) =>
+    run(async () => {
+      const list = await callApi<SessionList>(`${path}&cursor=${encodeURIComponent(cursor)}`)
       setPages({ path, lists: [...lists, list] })
-    } catch (failure) {
-      if (failure instanceof RequestFailure) setPages({ path, lists, failure })
-    }
+    })
+  const replaceRows = (changed: readonly SessionSummary[]) => {
+    const byId = new Map(changed.map((row) => [row.id, row]))
+    const replaced = lists.map((list) => ({
+      ...list,
+      data: list.data.map((row) => byId.get(row.id) ?? row),
+    }))
+    setPages({ path: loadedPath, lists: replaced })
   }
   return (
     <section aria-label="List">
-      <span role="status">
-        {newCount > 0 && (
+      <div class="new-rows" role="status">
+        {merged.newCount > 0 && (
           <button type="button" class="button" onClick={showNewest}>
-            {newCount} new
+            {merged.newCount} new
           </button>
         )}
-      </span>
-      <Loaded response={first}>
+      </div>
+      <Loaded response={first} lines={20}>
         {() =>
           rows.length > 0 ? (
-            <SessionRows {...{ rows, openSessionId, query }} />
+            <SessionRows {...{ rows, openSessionId, query, selection }} />
           ) : cursor ? null : (
             <Empty query={query} />
           )
         }
       </Loaded>
-      {pages.failure && <p class="note bad">{pages.failure.message}</p>}
-      {cursor && (
-        <LoadMore readTo={last?.meta.read_to} isEmpty={rows.length === 0} load={loadNext} />
+      <MutationFailure failure={failure} />
+      {cursor !== undefined && (
+        <p class={rows.length > 0 ? '' : 'note'}>
+          <button type="button" disabled={isRunning} onClick={() => loadNext(cursor)}>
+            {readTo ? 'Continue the search' : 'Load more'}
+          </button>{' '}
+          {/* With rare filters, a page may be empty. */}
+          {readTo && <span role="status">Searched up to {formatDateTime(readTo)}</span>}
+        </p>
       )}
       <ApiRequest paths={[path]} />
+      <BulkBar {...{ rows, selection, replaceRows }} />
     </section>
   )
 }
 
 function Empty({ query }: { query: URLSearchParams }) {
+  const search = query.get('search')
   const isFiltered = [...filterParameters(query)].length > 0
+  const longer = <a href={hrefWith({ last: '30d', since: null, until: null })}>longer period</a>
   return (
     <div class="note">
-      <strong>No sessions{isFiltered ? ' match these filters' : ''} in this period</strong>
+      <strong>No sessions{isFiltered && ' match these filters'} in this period</strong>
       <p>
         {isFiltered ? (
-          <a href={hrefOf({ page: 'sessions' })}>Clear all filters</a>
+          <>
+            <a href={hrefWith({ ...filterChanges([]), search: null })}>
+              {search ? 'Clear search and filters' : 'Clear all filters'}
+            </a>
+            , or show a {longer}.
+          </>
         ) : (
           <>
-            Show a <a href={hrefWith({ last: '30d', since: null, until: null })}>longer period</a>,
-            or create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
+            Show a {longer}, <a href={hrefOf({ page: 'settings' })}>send sessions</a> from your
+            site, or create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
           </>
         )}
       </p>
     </div>
-  )
-}
-
-function useRowKeys(rows: SessionSummary[], openSessionId: string | null): void {
-  const ids = rows.map(({ id }) => id)
-  usePageKeys(
-    (event) => {
-      const step = { j: 1, k: -1 }[event.key]
-      // Escape closes one layer at a time.
-      const hasMenu = document.querySelector(':popover-open') !== null
-      if (event.key === 'Escape' && openSessionId && !hasMenu) navigate(hrefWith({ open: null }))
-      if (event.key === 'Enter' && openSessionId && event.target === document.body)
-        navigate(hrefOf({ page: 'sessions', id: openSessionId }))
-      const next = step && ids[openSessionId ? ids.indexOf(openSessionId) + step : 0]
-      if (next) navigate(hrefWith({ open: next }), { replace: openSessionId !== null })
-    },
-    [ids.join(), openSessionId],
   )
 }

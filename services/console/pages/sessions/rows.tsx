@@ -1,33 +1,113 @@
+import type { TargetedMouseEvent } from 'preact'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { TableHead } from '../shared/table-head.tsx'
-import { allColumns, columnsIn } from './columns.tsx'
+import { hrefWith, navigate } from '../shared/address.ts'
+import { CopyButton } from '../shared/copy.tsx'
+import { shortId } from '../shared/format.ts'
+import { Menu } from '../shared/menu.tsx'
+import { columnsIn, type NamedColumn, valuesOf } from './columns.tsx'
+import { filterTitles, parseFilters, valueText, withFilter, withOnlyFilter } from './fields.ts'
+import { hrefOfFilters } from './filters.tsx'
+import type { Selection } from './selection.ts'
+import { SortHeader } from './sort.tsx'
 
-export interface SessionRowsProps {
+interface SessionRowsProps {
   rows: SessionSummary[]
   openSessionId: string | null
   query: URLSearchParams
+  selection: Selection
 }
 
 /** A table of sessions, with the columns that the URL names. */
-export function SessionRows({ rows, openSessionId, query }: SessionRowsProps) {
-  const visible = columnsIn(query)
-  const columns = allColumns.filter(({ name }) => visible.includes(name))
+export function SessionRows({ rows, openSessionId, query, selection }: SessionRowsProps) {
+  const columns = columnsIn(query)
+  const ids = rows.map(({ id }) => id)
   return (
     <div class="scroll">
-      <table class="rows">
-        <TableHead columns={columns.map(({ title }) => title)} numericColumns={['Signals']} />
+      <table class="rows sessions">
+        <thead>
+          <tr>
+            <td class="check">
+              <input
+                type="checkbox"
+                aria-label="Select all loaded rows"
+                checked={ids.every(selection.has)}
+                onChange={({ currentTarget }) => selection.set(currentTarget.checked ? ids : [])}
+              />
+            </td>
+            {columns.map((column) => (
+              <SortHeader key={column.name} {...{ column, query }} />
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.id} aria-selected={row.id === openSessionId}>
-              {columns.map(({ name, style, cell }) => (
-                <td key={name} class={style}>
-                  {cell(row, query)}
-                </td>
+            <tr
+              key={row.id}
+              data-id={row.id}
+              aria-selected={row.id === openSessionId}
+              onClick={(event) => openOnClick(event, row.id)}
+            >
+              <td class="check">
+                <input
+                  type="checkbox"
+                  aria-label={`Select session ${shortId(row.id)}`}
+                  checked={selection.has(row.id)}
+                  onClick={({ shiftKey }) => selection.toggle(row.id, { ids, isRange: shiftKey })}
+                />
+              </td>
+              {columns.map((column) => (
+                <Cell key={column.name} {...{ column, row, query }} />
               ))}
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  )
+}
+
+// Clicks on controls, clicks that open a tab or select text, and those on links to other pages have their own effect.
+function openOnClick(event: TargetedMouseEvent<HTMLElement>, id: string): void {
+  const { target, ctrlKey, metaKey, shiftKey, button } = event
+  const isControl =
+    target instanceof Element && target.closest('.check, button, [popover], a:not(.open)')
+  const isSelecting = document.getSelection()?.isCollapsed === false
+  if (isControl || isSelecting || ctrlKey || metaKey || shiftKey || button !== 0) return
+  event.preventDefault()
+  const wasOpen = new URLSearchParams(window.location.search).has('open')
+  navigate(hrefWith({ open: id }), { replace: wasOpen })
+}
+
+interface CellProps {
+  column: NamedColumn
+  row: SessionSummary
+  query: URLSearchParams
+}
+
+/** A cell with a menu to filter by its values. */
+function Cell({ column, row, query }: CellProps) {
+  const values = valuesOf(column, row)
+  const filters = parseFilters(query)
+  const texts = values.map(({ field, value }) => valueText(field, value))
+  return (
+    <td class="clip">
+      {column.cell ? column.cell(row) : <span title={texts[0]}>{texts[0]}</span>}
+      {values.length > 0 && (
+        <Menu class="more" label="⋯" name={`${column.title} ${texts.join(', ')}`}>
+          {values.map(({ field, value }, i) => {
+            const filter = { field, value, isNot: false }
+            return [
+              <a key="only" href={hrefOfFilters(withOnlyFilter(filters, filter))}>
+                {filterTitles[field]} is {texts[i]}
+              </a>,
+              <a key="not" href={hrefOfFilters(withFilter(filters, { ...filter, isNot: true }))}>
+                {filterTitles[field]} is not {texts[i]}
+              </a>,
+              <CopyButton key="copy" text={value} label={`Copy ${texts[i]}`} />,
+            ]
+          })}
+        </Menu>
+      )}
+    </td>
   )
 }

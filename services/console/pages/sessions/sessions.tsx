@@ -2,17 +2,19 @@ import { SessionView } from '../session/session.tsx'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { pluralize } from '../shared/format.ts'
+import { Menu } from '../shared/menu.tsx'
 import { Search } from '../shared/search.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Chart } from './chart.tsx'
-import { ColumnChoice } from './column-choice.tsx'
+import { ColumnChoice } from './columns.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { requestParameters } from './fields.ts'
-import { Filters } from './filters.tsx'
+import { AddFilter, FilterChips } from './filters.tsx'
 import { GroupChoice, GroupTable, groupFieldIn } from './groups.tsx'
 import { List, useListPath } from './list.tsx'
+import { ViewTitle } from './views.tsx'
 
 export function SessionsPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
@@ -21,23 +23,24 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
   return (
     <>
       <div class="title">
-        <h1>Sessions</h1>
+        <ViewTitle query={query} />
         <SpanChoice span={span} />
       </div>
       <div class="toolbar">
         <Search
           label="Search"
-          placeholder="id, user, page, user agent or IP address"
+          placeholder="Id, user, page, user agent or IP address"
           value={query.get('search') ?? ''}
           onSearch={(text) => navigate(hrefWith({ search: text || null }))}
         />
-        <Filters {...{ query, span }} />
-        <div class="tools">
-          <GroupChoice query={query} />
-          <ColumnChoice query={query} />
-          <CsvButton key={listPath} path={listPath} />
-        </div>
+        <Menu label="Filter" title="Add a filter">
+          <AddFilter {...{ query, span }} />
+        </Menu>
+        <GroupChoice query={query} />
+        <ColumnChoice query={query} />
+        <CsvButton key={listPath} path={listPath} />
       </div>
+      <FilterChips query={query} />
       <SessionCounts {...{ query, span }} />
       <List {...{ query, listPath, openSessionId }} />
       {openSessionId && (
@@ -45,7 +48,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
           <a class="close" href={hrefWith({ open: null })} aria-label="Close">
             ×
           </a>
-          <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as a page</a>
+          <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as page</a>
           <SessionView id={openSessionId} />
         </aside>
       )}
