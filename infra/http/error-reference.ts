@@ -78,7 +78,7 @@ function section({ title, id, entries }: { title: string; id: string; entries: E
 function article([code, entry]: [string, ErrorEntry]): string {
   const retry = entry.retry ?? retryText(entry)
   const details = entry.details ? `<p><code>details</code>: ${prose(entry.details)}</p>\n` : ''
-  return `<section id="${code}">
+  return `<section id="${code}" class="panel">
 <header><h3><a href="#${code}">${code}</a></h3><p class="hint">HTTP ${entry.status}, ${prose(retry)}</p></header>
 <p class="hint">Message: ${escapeHtml(entry.message)}</p>
 <p>${prose(entry.meaning)}</p>

@@ -51,7 +51,7 @@ function sectionHtml({ name, title, notes, head, rows }: Section, plot: string |
   const table = rows.length > 0 ? tableHtml({ title, head, rows }) : ''
   const open = name === 'verdicts' ? ' open' : ''
   const numbers = plot ? `<details${open}><summary>Numbers</summary>${table}</details>` : table
-  return `<section aria-labelledby="${name}">
+  return `<section class="panel" aria-labelledby="${name}">
 <h2 id="${name}">${escapeHtml(title)}</h2>
 ${notes.map((note) => `<p class="hint">${escapeHtml(note)}</p>`).join('\n')}
 ${plot ?? ''}
@@ -62,7 +62,7 @@ ${numbers}
 function tableHtml({ title, head, rows }: Pick<Section, 'title' | 'head' | 'rows'>): string {
   const cells = ([first, ...others]: Section['rows'][number]) =>
     `<th scope="row">${cell(first)}</th>${others.map((value) => `<td>${cell(value)}</td>`).join('')}`
-  return `<div class="scrolls" role="region" aria-label="${escapeHtml(title)}" tabindex="0"><table>
+  return `<div class="scroll" role="region" aria-label="${escapeHtml(title)}" tabindex="0"><table>
 <thead><tr>${head.map((name) => `<th scope="col">${escapeHtml(name)}</th>`).join('')}</tr></thead>
 <tbody>
 ${rows.map((row) => `<tr>${cells(row)}</tr>`).join('\n')}

@@ -4,14 +4,13 @@ const canCopy = navigator.clipboard !== undefined
 for (const block of document.querySelectorAll('pre')) {
   const button = document.createElement('button')
   button.type = 'button'
-  button.className = 'copy'
   button.textContent = 'Copy'
   button.addEventListener('click', async () => {
     await navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? '')
     button.textContent = 'Copied'
   })
   const frame = document.createElement('div')
-  frame.className = 'code'
+  frame.className = 'code-block'
   block.replaceWith(frame)
   frame.append(block, ...(canCopy ? [button] : []))
 }

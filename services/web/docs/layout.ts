@@ -67,7 +67,7 @@ const quickstart = 'docs/guide/quickstart.md'
 // The button is only visible on phones, where it opens the navigation.
 const searchField = (up: string) => `<search>
   <input id="search" type="search" placeholder="Search" aria-label="Search the docs" aria-controls="found" data-root="${up}">
-  <ol id="found" hidden></ol>
+  <ol id="found" class="menu-body" hidden></ol>
 </search><button class="pages" type="button" popovertarget="pages">All pages</button>`
 
 /** Returns true if a table has five columns or more. It then takes the space of "On this page". */

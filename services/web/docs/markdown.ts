@@ -56,7 +56,7 @@ export function renderPage(
         const row = (cells: typeof header, tag: 'th' | 'td') =>
           `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')}</tr>`
         const body = rows.map((cells) => row(cells, 'td')).join('\n')
-        return `<div class="table" tabindex="0"><table><thead>${row(header, 'th')}</thead><tbody>${body}</tbody></table></div>\n`
+        return `<div class="scroll" tabindex="0"><table><thead>${row(header, 'th')}</thead><tbody>${body}</tbody></table></div>\n`
       },
     },
   })

@@ -26,7 +26,7 @@ export function facts(entries) {
   const filledEntries = entries.filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   )
-  return html`<dl class="facts">${filledEntries.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
+  return html`<dl class="facts">${filledEntries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
 /** Returns a readable label for an identifier: `webgl_vendor` becomes "WebGL vendor". */

@@ -215,7 +215,7 @@ export function createOutcome(state, { dispatch, clock, announce }) {
   const element = el(
     'div',
     { class: 'outcome' },
-    el('span', { class: `seal ${outcome.tone}` }, icon(icons[outcome.icon], outcome.icon)),
+    el('span', { class: `seal badge ${outcome.tone}` }, icon(icons[outcome.icon], outcome.icon)),
     el('h1', { tabindex: -1 }, outcome.title(values)),
     view === 'claiming' ? claimCode(code) : null,
     ...outcome.text(values).map((text) => el('p', {}, text)),

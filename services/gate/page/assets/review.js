@@ -23,7 +23,7 @@ export function createReview(consent, { dispatch, clock, announce }) {
   const isUsed = watchInput(lifetime.signal)
   const nameField = createNameField(consent)
   const variables = createVariableList(consent)
-  const notice = el('div', { class: 'notice', role: 'alert' })
+  const notice = el('div', { class: 'notice note warn', role: 'alert' })
   const approveLabel = consent.kind === 'login' ? 'Approve login' : 'Approve'
   const approve = button(approveLabel, {
     id: 'approve',
@@ -175,10 +175,7 @@ function noticeElements(notice, { isTooLate }) {
   if (!notice) return []
   const wait = `Press Approve again in ${durationText(notice.waitSeconds ?? 60)}.`
   const { title, text } = noticeTexts[notice.kind]
-  return [
-    el('p', { class: 'notice-title' }, title),
-    el('p', {}, text ?? (isTooLate ? tooLate : wait)),
-  ]
+  return [el('p', {}, el('b', {}, title)), el('p', {}, text ?? (isTooLate ? tooLate : wait))]
 }
 
 /**

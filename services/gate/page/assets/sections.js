@@ -108,12 +108,14 @@ export const sections = {
   metadata({ metadata, service }) {
     const members = Object.entries(metadata ?? {}).slice(0, 20)
     if (members.length === 0) return null
-    const rows = members.flatMap(([name, value]) => [
-      el('dt', {}, untrusted(name, 60)),
-      el('dd', {}, untrusted(typeof value === 'string' ? value : JSON.stringify(value), 160)),
-    ])
+    const rows = members.map(([name, value]) =>
+      factRow(
+        untrusted(name, 60),
+        untrusted(typeof value === 'string' ? value : JSON.stringify(value), 160),
+      ),
+    )
     const title = heading('metadata', 'Your agent tells ', untrusted(service.name, 80))
-    return section('metadata joined', title, el('dl', {}, ...rows))
+    return section('metadata joined', title, el('dl', { class: 'facts' }, ...rows))
   },
 
   requester({ requested_by: { ip_address, user_agent, at, network } }) {
@@ -127,10 +129,9 @@ export const sections = {
       ['Program', untrusted(user_agent ?? 'not given', 200)],
       ['Requested', requested || 'unknown'],
     ]
-    const terms = rows.map(([term = '', value]) =>
-      el('div', {}, el('dt', {}, term), el('dd', {}, value)),
-    )
-    return section('requester', heading('requester', 'Who is asking'), el('dl', {}, ...terms))
+    const terms = rows.map(([term = '', value]) => factRow(term, value))
+    const list = el('dl', { class: 'facts' }, ...terms)
+    return section('requester', heading('requester', 'Who is asking'), list)
   },
 
   legal({ service: { consent } }) {
@@ -162,6 +163,14 @@ function heading(id, ...title) {
   return el('h2', { id: `${id}-title` }, ...title)
 }
 
+/**
+ * @param {Node | string} term
+ * @param {Node | string | undefined} value
+ */
+function factRow(term, value) {
+  return el('div', {}, el('dt', {}, term), el('dd', {}, value))
+}
+
 /** @param {Service} service */
 function verificationBadge({ branding, verified_domain }) {
   if (branding?.verified === true)
@@ -174,7 +183,7 @@ function verificationBadge({ branding, verified_domain }) {
 function networkWarning(network) {
   return el(
     'div',
-    { class: 'warning' },
+    { class: 'note warn' },
     el('h2', { id: 'elsewhere-title' }, 'This did not come from your network'),
     el('p', { id: 'elsewhere' }, originText(network)),
   )
