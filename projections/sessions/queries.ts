@@ -15,6 +15,7 @@ import {
   type FullDecisionRow,
   type LinkedVisitor,
   maxEarlierDecisions,
+  type sessions,
   visitors,
 } from './tables.ts'
 
@@ -165,6 +166,28 @@ export async function listVisitors(
     values,
   )
   return { rows: rows.slice(0, limit).map(visitorRow), hasMore: rows.length > limit }
+}
+
+export type LatestSession = Pick<
+  RowOf<typeof sessions>,
+  ('session_id' | 'verdict' | 'risk_score' | 'client_user_id') | ('country' | 'browser' | 'os')
+>
+
+/** Returns the newest session by visitor id. */
+export async function findLatestSessions(
+  db: Db,
+  { organizationId, environment }: DataScope,
+  visitorIds: string[],
+): Promise<Map<string, LatestSession>> {
+  const { rows } = await db.query<LatestSession & { visitor_id: string }>(
+    `select v.visitor_id, latest.* from unnest($3::text[]) as v (visitor_id) cross join lateral (
+       select s.session_id, s.verdict, s.risk_score, s.client_user_id, s.country, s.browser, s.os from read.sessions s
+       where s.organization_id = $1 and s.environment = $2 and s.visitor_id = v.visitor_id
+       order by s.evaluated_at desc, s.session_id desc limit 1
+     ) latest`,
+    [organizationId, environment, visitorIds],
+  )
+  return new Map(rows.map(({ visitor_id, ...session }) => [visitor_id, session]))
 }
 
 function matchesVisitor(search: string, bind: (value: unknown) => string): string {

@@ -6,6 +6,7 @@ import {
 } from '../../projections/sessions/decision-json.ts'
 import type { ListedFacts, SessionRow } from '../../projections/sessions/list-sessions.ts'
 import type {
+  LatestSession,
   SessionDetailRow,
   VisitorActivityRow,
   VisitorDetailRow,
@@ -190,7 +191,8 @@ function markOf({ mark }: Pick<SessionRow, 'mark'>): SessionSummary['mark'] {
   return mark && { ...mark, marked_at: iso(mark.marked_at) }
 }
 
-export function visitorSummary(row: VisitorRow): VisitorSummary {
+/** `latest` is undefined unless requested. */
+export function visitorSummary(row: VisitorRow, latest?: LatestSession | null): VisitorSummary {
   return {
     object: 'visitor_fingerprint',
     id: row.id,
@@ -204,8 +206,11 @@ export function visitorSummary(row: VisitorRow): VisitorSummary {
     latest_request: row.latest_request,
     storage: row.storage,
     anchors: row.anchors,
+    ...(latest !== undefined && { latest_session: latest && latestSession(latest) }),
   }
 }
+
+const latestSession = ({ session_id: id, ...session }: LatestSession) => ({ id, ...session })
 
 export function visitorDetail(row: VisitorDetailRow): VisitorDetail {
   return {

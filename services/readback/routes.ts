@@ -12,6 +12,7 @@ import { iso } from '../../projections/sessions/decision-json.ts'
 import { clientUserIdInput } from '../../projections/sessions/decision-schemas.ts'
 import { sessionFacts } from '../../projections/sessions/facts.ts'
 import {
+  findLatestSessions,
   findSession,
   findVisitor,
   listVisitors,
@@ -177,12 +178,15 @@ function listFingerprintsRoute(
       sort: visitorSort.describe(
         '`seen_count`: most sessions first; `first_seen`: newest visitor first. Default: most recently seen first.',
       ),
+      include: includeParameter(
+        'Additional members: `latest_session` (newest session of each visitor).',
+      ),
     }),
     beforeValidation: refuseOffset,
     responses: { 200: list(visitorSummarySchema) },
     errors: [422],
     async run(request) {
-      const { limit, cursor, sort, search } = request.query
+      const { limit, cursor, sort, search, include } = request.query
       const scope = auth.dataScope(request)
       const { rows, pagination } = await loadPage({
         limit,
@@ -192,7 +196,14 @@ function listFingerprintsRoute(
         load: (after) => listVisitors(pool, scope, { limit, sort, search, after }),
         positionOf: (row) => ({ value: sortValue(row, sort), id: row.id }),
       })
-      return { data: rows.map(visitorSummary), pagination }
+      if (!isIncluded(include, 'latest_session'))
+        return { data: rows.map((row) => visitorSummary(row)), pagination }
+      const ids = rows.map(({ id }) => id)
+      const latest = await findLatestSessions(pool, scope, ids)
+      return {
+        data: rows.map((row) => visitorSummary(row, latest.get(row.id) ?? null)),
+        pagination,
+      }
     },
   })
 }

@@ -83,6 +83,21 @@ export const visitorSummarySchema = z
       parameters_hash: nullableText,
       audio_hash: nullableText,
     }),
+    latest_session: z
+      .strictObject({
+        id: sessionId,
+        verdict,
+        risk_score: percent,
+        client_user_id: nullableText,
+        country: nullableText,
+        browser: nullableText,
+        os: nullableText,
+      })
+      .nullable()
+      .optional()
+      .describe(
+        'Newest session of the visitor; null once retention deleted it. Only with `include=latest_session`.',
+      ),
   })
   .meta({ id: 'VisitorFingerprintSummary' })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { VisitorSummary } from '../../../services/readback/schemas/fingerprints.ts'
 import { visitorLink } from '../../support/session-scored.ts'
 import { expectError, expectRefused, id, numbersIn, useReadback } from './support.ts'
 
@@ -58,6 +59,14 @@ describe('GET /v1/fingerprints', () => {
     ])
     expect(data[0]).not.toHaveProperty('components')
     expect(data[0]).not.toHaveProperty('activity')
+  })
+
+  test('lists the newest session of each visitor if requested', async () => {
+    const { data } = (await list('?include=latest_session')).body
+    const latest = data.map((visitor: VisitorSummary) => visitor.latest_session?.id)
+    expect(latest).toEqual([id('sid', 5), id('sid', 3), id('sid', 6)])
+    expect(data[0].latest_session).toMatchObject({ verdict: 'human', browser: 'Chrome', os: 'Linux' })
+    expect((await list()).body.data[0]).not.toHaveProperty('latest_session')
   })
 
   test.each(['', 'seen_count', 'first_seen'])(
