@@ -13,7 +13,8 @@ import { correctionRoutes } from '../corrections/routes.ts'
 import type { UnlinkableVisitors } from '../erasure/commands.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
 import type { Gate } from '../gate/gate.ts'
-import { gateConsoleRoutes } from '../gate/management-routes.ts'
+import { consentPreviewRoutes } from '../gate/management/preview-routes.ts'
+import { gateConsoleRoutes } from '../gate/management/routes.ts'
 import { gateRoutes } from '../gate/routes.ts'
 import { markRoutes } from '../marks/routes.ts'
 import { auditRoutes } from '../organizations/audit-routes.ts'
@@ -27,8 +28,8 @@ import { stopLinking } from '../scoring/erase.ts'
 import { createScoreExplainer } from '../scoring/explain/score.ts'
 import type { Directories } from '../scoring/identity/directories.ts'
 import type { FindTrusted } from '../scoring/identity/trusted-directories.ts'
-import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { standardModel } from '../scoring/model/model.ts'
+import { scoringModelRoutes } from '../scoring/model/routes.ts'
 import { waitForScoring } from '../scoring/open-sessions.ts'
 import { createRequestCounter } from '../scoring/requests/metrics.ts'
 import { requestRoutes } from '../scoring/requests/routes.ts'
@@ -39,6 +40,7 @@ import { readLinks } from '../scoring/visitors/links.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
 import type { PackageSource } from '../web/packages.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
+import { siteStyle } from '../web/site-style.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import type { AccessControl } from './access.ts'
 import { addCollect, type CollectRouteParts } from './collect.ts'
@@ -85,7 +87,8 @@ export async function addRoutes(
     const packages = parts.packages && { source: parts.packages, publicUrl }
     await webRoutes(app, { random: core.random, demo, packages })
   }
-  if (parts.consoleApp)
+  if (parts.consoleApp) {
+    await consentPreviewRoutes(parts.consoleApp, await siteStyle())
     await consoleRoutes(parts.consoleApp, {
       ...core,
       publicUrl,
@@ -98,6 +101,7 @@ export async function addRoutes(
         gateConsoleRoutes(api, { ...core, auth })
       },
     })
+  }
   if (gate) await gateRoutes(app, { ...keys, gate })
   return collect && addCollect(app, { ...core, ...keys, ...collect, publicUrl })
 }

@@ -169,6 +169,7 @@ export const managedServiceSchema = z
     updated_at: timestamp,
   })
   .meta({ id: 'GateManagedService' })
+export type ManagedGateService = z.output<typeof managedServiceSchema>
 
 export const serviceDomainSchema = z
   .strictObject({

@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { invalidField } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
-import { queryTime, single, timestamp } from '../../../infra/http/schemas.ts'
+import { queryTime, single } from '../../../infra/http/schemas.ts'
 import { countSignups } from '../../../projections/gate/signups.ts'
 import type { GateManagement } from '../context.ts'
 import { gateRoute } from '../requests.ts'
+import { maxCountedSignups as max, signupCountsSchema } from './schemas.ts'
 
-// Units. A request may read `max` signups.
+// Units. A request may read 100,000 signups.
 const cost = 5
-const max = 100_000
 const defaultPeriodMs = 30 * 24 * 60 * 60 * 1000
 
 export function countSignupsRoute(
@@ -29,7 +29,7 @@ export function countSignupsRoute(
         .describe('Earliest start, inclusive. Default: 30 days before `until`.'),
       until: queryTime.optional().describe('Latest start, exclusive. Default: now.'),
     }),
-    responses: { 200: single(countsSchema) },
+    responses: { 200: single(signupCountsSchema) },
     errors: [422],
     async run(request) {
       const until = request.query.until ?? clock() + 1
@@ -55,39 +55,3 @@ export function countSignupsRoute(
     },
   })
 }
-
-const count = z.int().min(0)
-
-const countsSchema = z
-  .strictObject({
-    object: z.literal('gate_signup_counts'),
-    since: timestamp,
-    until: timestamp,
-    complete: z
-      .boolean()
-      .describe(
-        `False if there were too many signups to read. The counts then cover only the newest ${max}, from \`since\` on.`,
-      ),
-    services: z
-      .array(
-        z
-          .strictObject({
-            service_id: z.string(),
-            started: count.describe(
-              'All signups; the sum of `created` and the counts after `delivered`.',
-            ),
-            approved: count.describe('A person approved.'),
-            created: count.describe('The service created the account.'),
-            delivered: count.describe('The agent acknowledged its credentials.'),
-            pending: count,
-            declined: count,
-            closed: count.describe('The person closed the page without deciding.'),
-            claim_failed: count.describe('The agent sent five wrong codes.'),
-            integrator_failed: count.describe('The service created no account.'),
-            expired: count,
-          })
-          .meta({ id: 'GateServiceSignupCounts' }),
-      )
-      .describe('Newest service first.'),
-  })
-  .meta({ id: 'GateSignupCounts' })

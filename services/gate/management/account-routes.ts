@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../../infra/http/pagination.ts'
-import { list, pathId, single, timestamp } from '../../../infra/http/schemas.ts'
+import { list, pathId, single } from '../../../infra/http/schemas.ts'
 import { isId } from '../../../infra/ids.ts'
 import { findTokenOfAccount } from '../../../projections/gate/queries.ts'
 import {
@@ -10,11 +10,12 @@ import {
   findAgentAccount,
   listAgentAccounts,
 } from '../../../projections/gate/signups.ts'
+import { revokeAgentToken } from '../accounts/commands.ts'
+import { noSuchToken } from '../accounts/decide.ts'
 import type { GateManagement } from '../context.ts'
 import { gateRoute } from '../requests.ts'
 import { agentTokenTtlMs } from '../sessions.ts'
-import { revokeAgentToken } from './commands.ts'
-import { noSuchToken } from './decide.ts'
+import { agentAccountSchema, type GateAgentAccount } from './schemas.ts'
 
 const path = '/v1/gate/agent-accounts'
 
@@ -83,29 +84,6 @@ function revokeRoute(app: FastifyInstance, context: GateManagement): void {
     },
   })
 }
-
-const agentAccountSchema = z
-  .strictObject({
-    object: z.literal('gate_agent_account'),
-    id: z.string().describe('Account, `gacct_...`.'),
-    service_id: z.string(),
-    account_name: z
-      .string()
-      .nullable()
-      .describe('Name that the person approved; null once it is erased.'),
-    created_at: timestamp,
-    token: z
-      .strictObject({
-        status: z.enum(['active', 'expired', 'revoked']),
-        last_used_at: timestamp.describe('Accurate to a day; `created_at` if it was never used.'),
-        expires_at: timestamp.describe('90 days after `last_used_at`.'),
-      })
-      .nullable()
-      .describe('Agent token; null if the service had no `dashboard_login_url` at the signup.'),
-  })
-  .meta({ id: 'GateAgentAccount' })
-
-export type GateAgentAccount = z.output<typeof agentAccountSchema>
 
 function agentAccountJson(account: AgentAccount, now: number): GateAgentAccount {
   const { id, service_id, account_name, created_at } = account

@@ -1,0 +1,228 @@
+import './gate.css'
+import type {
+  GateAgentAccount,
+  GateServiceSignupCounts,
+  GateSignupCounts,
+} from '../../../gate/management/schemas.ts'
+import type { ManagedGateService } from '../../../gate/registry/schemas.ts'
+import { currentPage } from '../shared/address.ts'
+import { callApi, type ResponseState, useResponse } from '../shared/api.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
+import { DataTable } from '../shared/data-table.tsx'
+import { useFormDialog } from '../shared/form-dialog.tsx'
+import { formatNumber, formatPercent } from '../shared/format.ts'
+import { NextPageButton } from '../shared/next-page-button.tsx'
+import { usePages } from '../shared/pages.ts'
+import { hasScope } from '../shared/person.ts'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { serverPath } from '../shared/server-path.ts'
+import { ShortId } from '../shared/short-id.tsx'
+import { isoTime, now, spanOf } from '../shared/span.ts'
+import { SpanChoice } from '../shared/span-choice.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+
+const servicesPath = '/v1/gate/services'
+const accountsPath = '/v1/gate/agent-accounts'
+
+/** Services that agents can sign up for, their signups, and the accounts that they created. */
+export function GateSettings({ query }: { query: URLSearchParams }) {
+  const isChosen = ['last', 'since', 'until'].some((name) => query.has(name))
+  const span = spanOf(isChosen ? query : new URLSearchParams({ last: '30d' }), now.value)
+  const period = new URLSearchParams({ since: isoTime(span.since), until: isoTime(span.until) })
+  const countsPath = `/v1/gate/signup-counts?${period}`
+  const services = useResponse<{ data: ManagedGateService[] }>(servicesPath)
+  const counts = useResponse<{ data: GateSignupCounts }>(countsPath)
+  return (
+    <Loaded response={services} lines={8}>
+      {({ data }) =>
+        data.length === 0 ? (
+          <NoServices />
+        ) : (
+          <div class="gate">
+            <div class="title">
+              <h2>Services</h2>
+              <SpanChoice span={span} />
+            </div>
+            {data.map((service) => (
+              <Service key={service.id} service={service} counts={counts} />
+            ))}
+            {counts.data?.data.complete === false && (
+              <p class="hint">
+                Too many signups to count. Showing those since{' '}
+                <RelativeTime at={counts.data.data.since} />.
+              </p>
+            )}
+            <Accounts services={data} />
+            <ApiRequest paths={[servicesPath, countsPath, accountsPath]} />
+          </div>
+        )
+      }
+    </Loaded>
+  )
+}
+
+function NoServices() {
+  return (
+    <section class="panel gate">
+      <h2>Let coding agents sign up for your service</h2>
+      <p>No service is registered in {currentPage.value?.environment}.</p>
+      <a href={`${serverPath}/docs/guide/gate-services`}>Register a service</a>
+    </section>
+  )
+}
+
+interface ServiceProps {
+  service: ManagedGateService
+  counts: ResponseState<{ data: GateSignupCounts }>
+}
+
+function Service({ service, counts }: ServiceProps) {
+  const { id, name, status, discoverable, verified_domain: domain, branding } = service
+  const preview = `${serverPath}/console/consent-preview/${currentPage.value?.environment}/${id}`
+  const open = discoverable ? ['good', 'open for signups'] : ['', 'not listed']
+  const [style, state] = status === 'disabled' ? ['bad', 'disabled'] : open
+  return (
+    <section class="panel" aria-label={name}>
+      <header class="title">
+        <div class="spans">
+          <h3>
+            {name} <code class="hint">{id}</code>
+          </h3>
+          <span class={`badge ${style}`}>{state}</span>
+          {branding.verified && <span class="badge good">verified service</span>}
+          <span class={`badge ${domain ? 'good' : 'warn'}`}>
+            {domain ? `${domain} verified` : 'domain not verified'}
+          </span>
+        </div>
+        <a href={preview} target="_blank" rel="noopener">
+          Preview consent page
+        </a>
+      </header>
+      <Loaded response={counts}>
+        {({ data }) => (
+          <Funnel counts={data.services.find(({ service_id }) => service_id === id)} />
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
+const steps = [
+  ['started', 'Started'],
+  ['approved', 'Approved'],
+  ['created', 'Account created'],
+  ['delivered', 'Credentials delivered'],
+] as const
+const losses = [
+  ['declined', 'declined'],
+  ['closed', 'page closed'],
+  ['expired', 'expired'],
+  ['claim_failed', 'wrong claim codes'],
+  ['integrator_failed', 'failed at the service'],
+] as const
+
+function Funnel({ counts }: { counts: GateServiceSignupCounts | undefined }) {
+  if (!counts?.started) return <p class="hint">No signups in this period</p>
+  const lost = losses.filter(([outcome]) => counts[outcome] > 0)
+  return (
+    <>
+      <ol class="funnel">
+        {steps.map(([step, title], i) => {
+          const [before] = steps[i - 1] ?? []
+          return (
+            <li key={step} class="stat">
+              <span>{title}</span>
+              <b>{formatNumber(counts[step])}</b>
+              <progress aria-hidden="true" max={counts.started} value={counts[step]} />
+              <span class="delta">
+                {before
+                  ? `${formatPercent(counts[step], counts[before])} of ${before}`
+                  : `${formatNumber(counts.pending)} pending`}
+              </span>
+            </li>
+          )
+        })}
+      </ol>
+      {lost.length > 0 && (
+        <p class="spans hint">
+          Not completed:
+          {lost.map(([outcome, title]) => (
+            <span key={outcome}>
+              <b>{formatNumber(counts[outcome])}</b> {title}
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  )
+}
+
+const tokenStyles = { active: 'good', expired: '', revoked: 'bad' }
+
+function Accounts({ services }: { services: ManagedGateService[] }) {
+  const pages = usePages<GateAgentAccount>(`${accountsPath}?limit=50`)
+  const { dialog, show } = useFormDialog()
+  const nameOf = (id: string) => services.find((service) => service.id === id)?.name ?? id
+  const revoke = ({ id, account_name: name, service_id }: GateAgentAccount) =>
+    show({
+      title: `Revoke the token of ${name ?? id}?`,
+      action: 'Revoke',
+      text: `The agent can't prove to ${nameOf(service_id)} that it has this account or request dashboard logins anymore, and unused login codes stop working. Its other credentials stay valid. This can't be undone.`,
+      submit: () => callApi(`${accountsPath}/${id}/token`, { method: 'DELETE' }),
+    })
+  return (
+    <section class="panel">
+      <h2>Agent accounts</h2>
+      {dialog}
+      <Loaded response={pages.first}>
+        {() =>
+          pages.rows.length === 0 ? (
+            <p class="hint">
+              No agent has signed up. Try it: <code>tidegate signup {services[0]?.id}</code>
+            </p>
+          ) : (
+            <DataTable
+              label="Agent accounts"
+              rows={pages.rows}
+              keyOf={({ id }) => id}
+              columns={[
+                { title: 'Account', cell: ({ account_name: name }) => name ?? 'erased' },
+                { title: 'Id', cell: ({ id }) => <ShortId id={id} /> },
+                { title: 'Service', cell: ({ service_id: id }) => nameOf(id) },
+                { title: 'Created', cell: ({ created_at: at }) => <RelativeTime at={at} /> },
+                {
+                  title: 'Token',
+                  cell: ({ token }) =>
+                    token ? (
+                      <span class={`badge ${tokenStyles[token.status]}`}>{token.status}</span>
+                    ) : (
+                      'none'
+                    ),
+                },
+                {
+                  title: 'Last used',
+                  cell: ({ token }) => token && <RelativeTime at={token.last_used_at} />,
+                },
+                hasScope('gate:agent_tokens:revoke') && {
+                  title: 'Actions',
+                  cell: (account) =>
+                    account.token?.status === 'active' && (
+                      <button
+                        type="button"
+                        class="plain danger"
+                        aria-label={`Revoke the token of ${account.account_name ?? account.id}`}
+                        onClick={() => revoke(account)}
+                      >
+                        Revoke
+                      </button>
+                    ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      <NextPageButton {...pages} />
+    </section>
+  )
+}
