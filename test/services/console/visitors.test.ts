@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { formatDuration } from '../../../services/console/pages/shared/format.ts'
-import { describeErasure } from '../../../services/console/pages/visitors/erasure-summary.ts'
 import { groupByVisitor } from '../../../services/console/pages/visitors/group-by-visitor.ts'
 import {
   changesBetween,
@@ -86,30 +85,16 @@ test.each<[string, VisitorLink | null]>([
   expect(describeMatch(visitor)).toBe(words)
 })
 
-test('the summary of an erasure counts each kind of data, without zeros', () => {
-  const bare = { decisions: [{}], marks: [], webhook_events: [] }
-  const marked = {
-    decisions: [{}, {}],
-    marks: [{}],
-    webhook_events: [{ deliveries: 2 }, { deliveries: 0 }],
-  }
-  expect(describeErasure({ visitors: [{}], sessions: [bare] })).toBe(
-    '1 session, 1 visitor, 1 decision',
-  )
-  expect(describeErasure({ visitors: [{}], sessions: [bare, marked] })).toBe(
-    '2 sessions, 1 visitor, 3 decisions, 1 label, 2 webhook events, 2 webhook deliveries',
-  )
-})
-
-test('the visitors of a user are ordered by when they were last seen', () => {
+test('the visitors of a user are ordered by when they were last seen, each with its newest session', () => {
   const second = visitorOf(undefined, { id: 'vid_2' })
-  const rows = [visitorOf(), second, visitorOf(), null].map((visitor_fingerprint) =>
-    sessionSummary({ visitor_fingerprint }),
+  const rows = [visitorOf(), second, visitorOf(), null].map((visitor_fingerprint, i) =>
+    sessionSummary({ id: `sid_${i}`, visitor_fingerprint }),
   )
-  expect(groupByVisitor(rows).map(({ id, sessions }) => [id, sessions])).toEqual([
-    ['vid_1', 2],
-    ['vid_2', 1],
-    [null, 1],
+  const found = groupByVisitor(rows).map(({ id, sessions, latest }) => [id, sessions, latest?.id])
+  expect(found).toEqual([
+    ['vid_1', 2, 'sid_0'],
+    ['vid_2', 1, 'sid_1'],
+    [null, 1, 'sid_3'],
   ])
 })
 

@@ -1,52 +1,37 @@
 import type { Verdict } from '../../../../schemas/events.ts'
-
-interface Band {
-  verdict: Verdict
-  from: number
-  to: number
-}
+import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
+import { VerdictBadge } from '../shared/verdict.tsx'
 
 /** Scores by verdict, the same for every model. */
-const bands: readonly Band[] = [
+const bands: readonly { verdict: Verdict; from: number; to: number }[] = [
   { verdict: 'human', from: 0, to: 39 },
   { verdict: 'inconclusive', from: 40, to: 69 },
   { verdict: 'bot', from: 70, to: 100 },
 ]
 
-/** A score on a scale from 0 to 100, divided by verdict. */
-export function ScoreBand({ score }: { score: number }) {
+export function DecisionBadge({
+  risk_score: score,
+}: Pick<SessionDetail['decision'], 'risk_score'>) {
+  const verdict = bands.find(({ to }) => score <= to)?.verdict ?? 'bot'
+  return <VerdictBadge verdict={verdict} score={score} />
+}
+
+/** The scale of the bars below, divided by verdict. */
+export function ScoreScale() {
   return (
-    <figure class="band">
-      <svg viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
-        {bands.map(({ verdict, from }, i) => (
-          <rect
-            key={verdict}
-            class={verdict}
-            x={from}
-            y="3"
-            width={(bands[i + 1]?.from ?? 100) - from}
-            height="6"
-          />
-        ))}
-        <line class="mark" x1={score} x2={score} y1="0" y2="12" />
-      </svg>
-      <figcaption>
-        {bands.map(({ verdict, from, to }) => (
-          <span key={verdict}>
-            {verdict}{' '}
-            <span class="number">
-              {from}–{to}
-            </span>
-          </span>
-        ))}
-      </figcaption>
-    </figure>
+    <div class="scale">
+      {bands.map(({ verdict, from, to }) => (
+        <span key={verdict} class={verdict}>
+          {verdict} {from}–{to}
+        </span>
+      ))}
+    </div>
   )
 }
 
 /** A bar from one score to another, with lines at the verdict thresholds. */
 export function ChangeBar({ from, to }: { from: number; to: number }) {
-  const [low, high] = [from, to]
+  const [low = 0, high = 0] = [from, to]
     .map((score) => Math.min(100, Math.max(0, score)))
     .toSorted((a, b) => a - b)
   return (
@@ -58,7 +43,7 @@ export function ChangeBar({ from, to }: { from: number; to: number }) {
         class={to < from ? 'less' : 'more'}
         x={low}
         y="1"
-        width={Math.max(0.4, (high ?? 0) - (low ?? 0))}
+        width={Math.max(0.4, high - low)}
         height="6"
       />
     </svg>

@@ -5,7 +5,7 @@ import { usePageKeys } from '../shared/keys.ts'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { hasScope } from '../shared/person.ts'
 
-const labels = ['human', 'bot', 'fraud', 'legitimate']
+export const labelChoices = ['human', 'bot', 'fraud', 'legitimate']
 
 /** Buttons that label the session. A new label replaces the old one. */
 export function LabelButtons({
@@ -26,16 +26,18 @@ export function LabelButtons({
   return (
     <fieldset class="marks" ref={marks}>
       <legend>Label as</legend>
-      {labels.map((label) => (
-        <button
-          key={label}
-          type="button"
-          aria-pressed={current === label}
-          onClick={() => mark(label)}
-        >
-          {inWords(label)}
-        </button>
-      ))}
+      <span class="segmented">
+        {labelChoices.map((label) => (
+          <button
+            key={label}
+            type="button"
+            aria-pressed={current === label}
+            onClick={() => mark(label)}
+          >
+            {inWords(label)}
+          </button>
+        ))}
+      </span>
       <MutationFailure failure={failure} />
     </fieldset>
   )

@@ -2,39 +2,29 @@ import type { ComponentChildren } from 'preact'
 import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Panel } from '../shared/panel.tsx'
-import { TableHead } from '../shared/table-head.tsx'
-import { ChangeBar, ScoreBand } from './band.tsx'
-import { createSignalFinder, type FindSignal, SignalDetails, SignalList } from './signals.tsx'
+import { ChangeBar, ScoreScale } from './band.tsx'
+import { type FindSignal, SignalDetails, SignalList } from './signals.tsx'
 
 /** The steps from 0 to the score, followed by the signals that fired without changing it. */
 export function ScoreBreakdown({
-  session,
+  session: { scoring, signals_fired: fired },
   score,
+  find,
 }: {
   session: SessionDetail
   score: ScoreExplanation
+  find: FindSignal
 }) {
-  const { decision, scoring, signals_fired: fired } = session
-  const find = createSignalFinder(session, score)
-  const firedNames = (role: string) =>
-    fired.filter((signal) => signal.role === role).map(({ signal }) => signal)
+  const context = fired.filter(({ role }) => role === 'context').map(({ signal }) => signal)
   return (
     <Panel title="Score breakdown">
-      <ScoreBand score={decision.risk_score} />
       {score.steps ? (
         <Steps steps={score.steps} find={find} />
       ) : (
-        <>
-          <p class="hint">
-            The model of this decision ({scoring.model}) is not stored here, so only the signals
-            that fired are shown.
-          </p>
-          <SignalList title="Risk" names={firedNames('risk')} find={find} />
-          <SignalList title="Trust" names={firedNames('trust')} find={find} />
-        </>
+        <p class="hint">The model of this decision ({scoring.model}) is not stored here.</p>
       )}
       <SignalList title="Not counted" names={score.without_effect} find={find} />
-      <SignalList title="Context (0 points)" names={firedNames('context')} find={find} />
+      <SignalList title="Context (0 points)" names={context} find={find} />
     </Panel>
   )
 }
@@ -46,7 +36,19 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
     return <p class="hint">No risk or trust signal fired, so the score is 0.</p>
   return (
     <table class="steps">
-      <TableHead columns={['Step', 'Points', 'Score']} numericColumns={['Points', 'Score']} />
+      <thead>
+        <tr>
+          <th scope="col" aria-label="Step">
+            <ScoreScale />
+          </th>
+          <th scope="col" class="number">
+            Points
+          </th>
+          <th scope="col" class="number">
+            Score
+          </th>
+        </tr>
+      </thead>
       <tbody>
         {steps
           .filter(({ kind }) => kind !== 'rounding')
@@ -60,7 +62,7 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
                 {formatSigned(roundedChange(step))}
               </td>
               <td class="number" title={String(step.total)}>
-                {Math.round(step.total)}
+                {formatScore(Math.round(step.total))}
               </td>
             </tr>
           ))}
@@ -72,8 +74,8 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
 function Step({ step, find }: { step: ScoreSteps[number]; find: FindSignal }) {
   const { kind, signal, bound } = step
   const firedSignal = signal === null ? undefined : find(signal)
-  if (kind === 'signal' && firedSignal) return <SignalDetails {...firedSignal} />
-  return <span class="rule">{rules[kind]?.(bound ?? 0, firedSignal?.name ?? signal) ?? kind}</span>
+  if (kind === 'signal' && firedSignal) return <SignalDetails finding={firedSignal} />
+  return <span class="hint">{rules[kind]?.(bound ?? 0, firedSignal?.name ?? signal) ?? kind}</span>
 }
 
 type Rule = (bound: number, signal: string | null) => ComponentChildren
@@ -92,4 +94,5 @@ const rules: Record<string, Rule> = {
 const roundedChange = ({ change, total }: ScoreSteps[number]): number =>
   Math.round(total) - Math.round(total - change)
 
-const formatSigned = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value)}`
+const formatScore = (value: number): string => `${value < 0 ? '−' : ''}${Math.abs(value)}`
+const formatSigned = (value: number): string => `${value < 0 ? '' : '+'}${formatScore(value)}`

@@ -1,85 +1,78 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
-import { hrefOf } from '../shared/address.ts'
 import { formatDateTime, inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/panel.tsx'
 import { WhyVisitor } from './why-visitor.tsx'
 
+const wordsOf = (names: string[]) => names.map(inWords).join(', ')
+const trueNames = (flags: Record<string, unknown>) =>
+  wordsOf(Object.keys(flags).filter((name) => flags[name] === true))
+
+/** Everything else about the session: match, device, connection, agent and evidence. */
 export function SessionContext({ session }: { session: SessionDetail }) {
-  const { network, browser, device, request } = session
-  const { location, routing, anonymity } = network
-  const flags = Object.entries(anonymity).flatMap(([name, value]) =>
-    value === true ? [inWords(name)] : [],
-  )
+  const { network, device, request, connection_fingerprint: connection, agent } = session
+  const { evidence, analysis_coverage: coverage } = session
+  const { ja4, http2 } = connection
+  const { visitor_fingerprint: visitor } = session
+  const firstSeen = visitor?.lifecycle.first_seen_at
   return (
     <div class="columns">
-      <Visitor session={session} />
+      <Panel title="Visitor">
+        <FactList
+          facts={{
+            'Matched by': visitor?.resolution.method && inWords(visitor.resolution.method),
+            Basis: visitor?.resolution.basis,
+            Confidence: visitor?.confidence == null ? null : `${visitor.confidence} %`,
+            Sessions: visitor?.lifecycle.seen_count,
+            'First seen': firstSeen && formatDateTime(firstSeen),
+          }}
+        />
+        {visitor && <WhyVisitor sessionId={session.id} />}
+      </Panel>
       <Panel title="Device">
         <FactList
           facts={{
-            Browser: [browser.name, browser.version].filter(Boolean).join(' '),
-            System: [device.operating_system.name, device.operating_system.version]
-              .filter(Boolean)
-              .join(' '),
-            'Device type': device.form_factor,
             'User agent': request.user_agent,
+            'Device type': device.form_factor,
+            Screen: device.screen.size,
+            'Time zone': device.locale.timezone,
+            Languages: device.locale.languages.join(', '),
             Page: request.url,
             Referrer: request.referrer,
           }}
         />
       </Panel>
-      <Panel title="Network">
+      <Panel title="Connection and agent">
         <FactList
           facts={{
-            'IP address': network.ip_address,
-            Location: [location?.city, location?.country_code].filter(Boolean).join(', '),
-            ASN: routing.asn ? `AS${routing.asn} ${routing.organization ?? ''}` : null,
-            Type: flags.join(', '),
+            'Network type': trueNames(network.anonymity),
+            JA4: ja4.hash && <code>{ja4.hash}</code>,
+            Client: [ja4.product ?? ja4.family, http2.profile].filter(Boolean).join(', '),
+            Agent: agent.status === 'none' ? 'none declared' : inWords(agent.status),
+            Operator: agent.provider,
+            Product: agent.product,
+            Purpose: agent.purpose,
+            'Verified by': agent.method && inWords(agent.method),
           }}
         />
       </Panel>
-      <Agent agent={session.agent} />
-    </div>
-  )
-}
-
-function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
-  const { status, provider, product, purpose, method } = agent
-  return (
-    <Panel title="Agent">
-      {status === 'none' ? (
-        <p class="hint">No agent declared</p>
-      ) : (
+      <Panel title="Evidence">
         <FactList
           facts={{
-            Status: status,
-            Operator: provider,
-            Product: product,
-            Purpose: purpose,
-            Method: method,
+            Received: trueNames(coverage),
+            Sources: wordsOf(evidence.sources),
+            'Reported by the app only': evidence.claimed.join(', '),
+            Missing: wordsOf(
+              Object.keys(coverage).filter((name) => Object(coverage)[name] === false),
+            ),
+            'Not checked': wordsOf(evidence.unchecked),
+            'Not sent': evidence.missing.join(', '),
+            Withheld: evidence.withheld
+              .map(({ group, reason }) => `${group} (${inWords(reason)})`)
+              .join(', '),
+            'Impossible in a browser': evidence.impossible.join(', '),
           }}
         />
-      )}
-    </Panel>
-  )
-}
-
-function Visitor({ session: { id, visitor_fingerprint: visitor } }: { session: SessionDetail }) {
-  if (!visitor) return <Panel title="Visitor">No visitor</Panel>
-  return (
-    <Panel title="Visitor">
-      <FactList
-        facts={{
-          Visitor: <a href={hrefOf({ page: 'visitors', id: visitor.id })}>{visitor.id}</a>,
-          'Matched by': [inWords(visitor.resolution.method ?? ''), visitor.resolution.basis]
-            .filter(Boolean)
-            .join(', '),
-          Confidence: visitor.confidence === null ? null : `${visitor.confidence} %`,
-          Sessions: visitor.lifecycle.seen_count,
-          'First seen':
-            visitor.lifecycle.first_seen_at && formatDateTime(visitor.lifecycle.first_seen_at),
-        }}
-      />
-      <WhyVisitor sessionId={id} />
-    </Panel>
+      </Panel>
+    </div>
   )
 }

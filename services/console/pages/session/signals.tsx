@@ -1,4 +1,3 @@
-import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { FactList } from '../shared/panel.tsx'
@@ -18,14 +17,15 @@ export interface SignalFinding {
 
 export type FindSignal = (signal: string) => SignalFinding | undefined
 
-export function createSignalFinder(
-  { signals_fired: fired, highlights }: SessionDetail,
-  score: ScoreExplanation,
-): FindSignal {
+export function createSignalFinder({
+  signals_fired: fired,
+  highlights,
+  score,
+}: SessionDetail): FindSignal {
   const evidence = highlights.flatMap(({ evidence = [] }) => evidence)
   return (slug) => {
     const signal = fired.find(({ signal }) => signal === slug)
-    const meaning = score.signals.find(({ signal }) => signal === slug)
+    const meaning = score?.signals.find(({ signal }) => signal === slug)
     const name = meaning?.name ?? signalName(slug)
     const text = evidence.find(({ signal }) => signal === slug)?.name ?? ''
     return (
@@ -42,15 +42,8 @@ export function createSignalFinder(
   }
 }
 
-export function SignalDetails({
-  signal,
-  name,
-  kind,
-  points,
-  measured,
-  looksAt,
-  falsePositives,
-}: SignalFinding) {
+export function SignalDetails({ finding }: { finding: SignalFinding }) {
+  const { signal, name, measured } = finding
   return (
     <details class="signal">
       <summary>
@@ -59,11 +52,10 @@ export function SignalDetails({
       </summary>
       <FactList
         facts={{
-          'Looks at': withCode(looksAt),
-          'In this session': measured,
-          'Also happens with': withCode(falsePositives),
-          Type: kind,
-          Points: points,
+          'Looks at': withCode(finding.looksAt),
+          'Also happens with': withCode(finding.falsePositives),
+          Type: finding.kind,
+          Points: finding.points,
           Name: <code>{signal}</code>,
         }}
       />
@@ -98,7 +90,7 @@ export function SignalList({
       <h3>{title}</h3>
       <div class="signals">
         {findings.map((finding) => (
-          <SignalDetails key={finding.signal} {...finding} />
+          <SignalDetails key={finding.signal} finding={finding} />
         ))}
       </div>
     </>

@@ -2,8 +2,9 @@ import { useState } from 'preact/hooks'
 import type { Identification } from '../../../readback/schemas/identification.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
-import { inWords, shortId } from '../shared/format.ts'
+import { inWords } from '../shared/format.ts'
 import { FactList } from '../shared/panel.tsx'
+import { ShortId } from '../shared/short-id.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 /** The reason why the session was matched to its visitor, and the runner-up. Loaded when opened. */
@@ -43,39 +44,29 @@ const reasons: Record<string, string> = {
   nobody_before: 'No candidate: new visitor',
 }
 
-function MatchReason({
-  decided_by: decidedBy,
-  bits_needed: neededBits,
-  chosen,
-  next,
-}: Identification) {
+function MatchReason({ decided_by: decidedBy, bits_needed: needed, chosen, next }: Identification) {
   return (
     <>
-      <p>{reasons[decidedBy] ?? inWords(decidedBy)}</p>
-      {chosen && (
+      <FactList
+        facts={{
+          'Decided by': reasons[decidedBy] ?? inWords(decidedBy),
+          'Required score': chosen && needed !== null && bitsText(needed),
+          ...(chosen && matchFacts(chosen)),
+        }}
+      />
+      {next && (
         <FactList
           facts={{
-            'Required score': neededBits === null ? null : bitsText(neededBits),
-            ...matchFacts(chosen),
+            'Next candidate': (
+              <ShortId
+                id={next.visitor_id}
+                href={hrefOf({ page: 'visitors', id: next.visitor_id })}
+              />
+            ),
+            'Rejected because': inWords(next.lost_because),
+            ...matchFacts(next),
           }}
         />
-      )}
-      {next && (
-        <>
-          <p>
-            Next candidate:{' '}
-            <a
-              class="mono"
-              href={hrefOf({ page: 'visitors', id: next.visitor_id })}
-              title={next.visitor_id}
-            >
-              {shortId(next.visitor_id)}
-            </a>
-          </p>
-          <FactList
-            facts={{ 'Rejected because': inWords(next.lost_because), ...matchFacts(next) }}
-          />
-        </>
       )}
     </>
   )

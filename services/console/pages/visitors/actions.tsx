@@ -1,113 +1,113 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import { hrefOf } from '../shared/address.ts'
 import { callApi } from '../shared/api.ts'
 import { downloadJson } from '../shared/download.ts'
+import { useFormDialog } from '../shared/form-dialog.tsx'
 import { pluralize } from '../shared/format.ts'
+import { Menu } from '../shared/menu.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
-import { Panel } from '../shared/panel.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
-import { CorrectionForm } from './correction.tsx'
-import { Erase } from './erase.tsx'
-
-/** The timeline's checkboxes belong to this form. */
-export const splitFormId = 'split'
+import { IdLink } from '../shared/short-id.tsx'
 
 interface ActionsProps {
   visitor: VisitorSummary
+  /** Ids of the sessions to split off. */
+  selected: string[]
   onErased: (erasure: Erasure) => void
 }
 
+interface Moved {
+  data: { new_visitor_id?: string; session_ids: string[] }
+}
+
+const reason = { name: 'reason', label: 'Reason', hint: 'Kept permanently; no personal data' }
+
 /** The permitted actions on a visitor: corrections, export and erasure. */
-export function Actions({ visitor, onErased }: ActionsProps) {
-  const path = `${organizationPath()}/visitors/${visitor.id}`
+export function Actions({ visitor: { id, lifecycle }, selected, onErased }: ActionsProps) {
+  const path = `${organizationPath()}/visitors/${id}`
+  const { dialog, show } = useFormDialog()
+  const [result, setResult] = useState<ComponentChildren>(null)
+  const { run, failure } = useMutation()
+  const save = () =>
+    run(async () => downloadJson((await callApi<{ data: object }>(`${path}/export`)).data, id))
+  const correct = async (kind: 'splits' | 'merges', body: object) => {
+    const { data } = await callApi<Moved>(`${path}/${kind}`, { method: 'POST', body })
+    const { new_visitor_id: newId, session_ids: moved } = data
+    setResult(
+      <>
+        Moved {pluralize('session', moved.length)} to{' '}
+        {newId ? (
+          <IdLink id={newId} href={hrefOf({ page: 'visitors', id: newId })} />
+        ) : (
+          'this visitor'
+        )}
+      </>,
+    )
+  }
+  const split = () =>
+    show({
+      title: `Split off ${pluralize('session', selected.length)}`,
+      action: 'Split off',
+      text: 'They move to a new visitor. A merge undoes this.',
+      fields: [reason],
+      submit: (body) => correct('splits', { ...body, session_ids: selected }),
+    })
+  const merge = () =>
+    show({
+      title: 'Merge another visitor into this one',
+      action: 'Merge',
+      text: 'All its sessions move to this visitor, and its id points here. A split undoes this.',
+      fields: [{ name: 'visitor_id', label: 'Id of the other visitor' }, reason],
+      submit: (body) => correct('merges', body),
+    })
+  const erase = () =>
+    show({
+      title: 'Erase this visitor permanently?',
+      action: 'Erase permanently',
+      text: `Erases ${pluralize('session', lifecycle.seen_count)} with all decisions, labels and webhook events. This cannot be undone.`,
+      typed: id,
+      submit: async () =>
+        onErased((await callApi<{ data: Erasure }>(path, { method: 'DELETE' })).data),
+    })
   const mayCorrect = hasScope('visitors:manage')
   const mayExport = hasScope('visitors:export')
   const mayErase = hasScope('visitors:erase')
   return (
     <>
-      {mayCorrect && (
-        <Panel title="Corrections">
-          <div class="columns">
-            <Split path={path} />
-            <Merge path={path} />
-          </div>
-        </Panel>
+      {selected.length > 0 && (
+        <button type="button" class="button" onClick={split}>
+          Split off {selected.length}
+        </button>
       )}
-      {(mayExport || mayErase) && (
-        <Panel title="Personal data">
-          <div class="personal">
-            {mayExport && <Export id={visitor.id} path={path} />}
-            {mayErase && <Erase visitor={visitor} path={path} onErased={onErased} />}
-          </div>
-        </Panel>
+      {(mayCorrect || mayExport || mayErase) && (
+        <Menu label="Actions">
+          {mayCorrect && (
+            <button type="button" onClick={merge}>
+              Merge …
+            </button>
+          )}
+          {mayExport && (
+            <button type="button" onClick={save}>
+              Export as JSON
+            </button>
+          )}
+          {mayErase && (
+            <button type="button" class="danger" onClick={erase}>
+              Erase …
+            </button>
+          )}
+        </Menu>
       )}
-    </>
-  )
-}
-
-function Split({ path }: { path: string }) {
-  const correct = async (fields: FormData) => {
-    const body = { session_ids: fields.getAll('session'), reason: fields.get('reason') }
-    const { data } = await callApi<{ data: { new_visitor_id: string; session_ids: string[] } }>(
-      `${path}/splits`,
-      {
-        method: 'POST',
-        body,
-      },
-    )
-    const { new_visitor_id: id, session_ids } = data
-    return (
-      <>
-        Moved {pluralize('session', session_ids.length)} to the visitor{' '}
-        <a href={hrefOf({ page: 'visitors', id })}>{id}</a>.
-      </>
-    )
-  }
-  return (
-    <CorrectionForm
-      name={splitFormId}
-      title="Split off selected sessions"
-      about="Select sessions of somebody else above. They move to a new visitor. A merge undoes this."
-      correct={correct}
-    />
-  )
-}
-
-function Merge({ path }: { path: string }) {
-  const correct = async (fields: FormData) => {
-    const body = { visitor_id: fields.get('visitor'), reason: fields.get('reason') }
-    const { data } = await callApi<{ data: { session_ids: string[] } }>(`${path}/merges`, {
-      method: 'POST',
-      body,
-    })
-    return `Moved ${pluralize('session', data.session_ids.length)} to this visitor.`
-  }
-  return (
-    <CorrectionForm
-      name="merge"
-      title="Merge another visitor into this one"
-      about="All its sessions move to this visitor, and its id points here. A split undoes this."
-      correct={correct}
-    >
-      <label>
-        Id of the other visitor
-        <input name="visitor" class="mono" required pattern="vid_[0-9a-z]{26}" autocomplete="off" />
-      </label>
-    </CorrectionForm>
-  )
-}
-
-function Export({ id, path }: { id: string; path: string }) {
-  const { run, failure } = useMutation()
-  const save = () =>
-    run(async () => downloadJson((await callApi<{ data: object }>(`${path}/export`)).data, id))
-  return (
-    <>
-      <button type="button" onClick={save}>
-        Export as JSON
-      </button>
+      {dialog}
       <MutationFailure failure={failure} />
+      {result && (
+        <p class="note" role="status">
+          {result}
+        </p>
+      )}
     </>
   )
 }

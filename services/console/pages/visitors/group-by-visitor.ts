@@ -1,22 +1,38 @@
+import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 
-interface UserVisitor {
+/** A row of the list of visitors. */
+export interface ListedVisitor {
   /** null for sessions without a visitor. */
   id: string | null
-  sessions: number
   lastSeen: string
+  sessions: number
+  latest: VisitorSummary['latest_session']
 }
 
 /** Groups sessions, newest first, by visitor. */
-export function groupByVisitor(rows: SessionSummary[]): UserVisitor[] {
-  const visitors = new Map<string | null, UserVisitor>()
-  for (const { visitor_fingerprint: visitor, latest_decision: decision } of rows) {
-    const id = visitor?.id ?? null
-    const { sessions, lastSeen } = visitors.get(id) ?? {
-      sessions: 0,
-      lastSeen: decision.evaluated_at,
-    }
-    visitors.set(id, { id, sessions: sessions + 1, lastSeen })
-  }
-  return [...visitors.values()]
+export function groupByVisitor(rows: SessionSummary[]): ListedVisitor[] {
+  const groups = Map.groupBy(rows, (row) => row.visitor_fingerprint?.id ?? null)
+  return [...groups].flatMap(([id, [newest, ...others]]) =>
+    newest
+      ? {
+          id,
+          lastSeen: newest.latest_decision.evaluated_at,
+          sessions: 1 + others.length,
+          latest: {
+            id: newest.id,
+            verdict: newest.latest_decision.verdict,
+            risk_score: newest.latest_decision.risk_score,
+            client_user_id: newest.client_user_id,
+            country: newest.facts?.country ?? null,
+            browser: newest.facts?.browser ?? null,
+            os: newest.facts?.os ?? null,
+          },
+        }
+      : [],
+  )
 }
+
+/** Names the browser and its system: `Chrome on Windows`. */
+export const browserText = ({ browser, os }: { browser: string | null; os: string | null }) =>
+  [browser, os].filter(Boolean).join(' on ')

@@ -14,7 +14,7 @@ export function Receipt({ erasure }: { erasure: Erasure }) {
   ])
   return (
     <>
-      <h1 ref={title} class="erased" tabIndex={-1}>
+      <h1 ref={title} tabIndex={-1}>
         Erased
       </h1>
       <Panel title="Receipt">

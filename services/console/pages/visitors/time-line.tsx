@@ -1,24 +1,28 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { WhyVisitor } from '../session/why-visitor.tsx'
 import { hrefOf } from '../shared/address.ts'
-import { formatDuration, shortId } from '../shared/format.ts'
+import { formatDuration } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
 import { NextPageButton } from '../shared/next-page-button.tsx'
 import type { ListPages } from '../shared/pages.ts'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/relative-time.tsx'
+import { IdLink } from '../shared/short-id.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { changesBetween, describeMatch } from './session-changes.ts'
 
-interface TimeLineProps {
-  sessions: ListPages<SessionSummary>
-  /** Id of the form for selected sessions; null if they cannot be selected. */
-  form: string | null
+interface Selection {
+  selected: string[]
+  /** Undefined if sessions cannot be selected. */
+  onSelect: ((sessionIds: string[]) => void) | undefined
 }
 
 /** The visitor's sessions, newest first: verdict, match, and changes since the previous session. */
-export function TimeLine({ sessions, form }: TimeLineProps) {
+export function TimeLine({
+  sessions,
+  ...selection
+}: Selection & { sessions: ListPages<SessionSummary> }) {
   const { first, rows } = sessions
   useLinkKeys('.time-line .mono')
   return (
@@ -29,7 +33,7 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
             {rows.length === 0 && <p class="hint">Sessions deleted by retention</p>}
             <ol class="time-line">
               {rows.map((row, i) => (
-                <Entry key={row.id} row={row} previous={rows[i + 1]} form={form} />
+                <Entry key={row.id} row={row} previous={rows[i + 1]} {...selection} />
               ))}
             </ol>
             <NextPageButton {...sessions} />
@@ -40,32 +44,30 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
   )
 }
 
-interface EntryProps {
+interface EntryProps extends Selection {
   row: SessionSummary
   /** Undefined for the oldest loaded session. */
   previous: SessionSummary | undefined
-  form: string | null
 }
 
-function Entry({ row, previous, form }: EntryProps) {
+function Entry({ row, previous, selected, onSelect }: EntryProps) {
   const { id, latest_decision: decision, facts, visitor_fingerprint: visitor } = row
+  const toggle = () =>
+    onSelect?.(selected.includes(id) ? selected.filter((other) => other !== id) : [...selected, id])
   return (
     <li>
       <VerdictBadge verdict={decision.verdict} score={decision.risk_score} />
       <div>
         <p class="in-row">
-          {form && (
+          {onSelect && (
             <input
               type="checkbox"
-              form={form}
-              name="session"
-              value={id}
+              checked={selected.includes(id)}
+              onChange={toggle}
               aria-label={`Select ${id}`}
             />
           )}
-          <a class="mono" href={hrefOf({ page: 'sessions', id })} title={id}>
-            {shortId(id)}
-          </a>
+          <IdLink id={id} href={hrefOf({ page: 'sessions', id })} />
           <RelativeTime at={decision.evaluated_at} />
           {facts && (
             <span>
@@ -74,7 +76,7 @@ function Entry({ row, previous, form }: EntryProps) {
             </span>
           )}
         </p>
-        <p class="hint">{describeMatch(visitor)}.</p>
+        <p class="hint">{describeMatch(visitor)}</p>
         {previous && <ChangesSince previous={previous} row={row} />}
         <WhyVisitor sessionId={id} />
       </div>
@@ -89,7 +91,7 @@ function ChangesSince({ previous, row }: { previous: SessionSummary; row: Sessio
     <p class="in-row">
       {formatDuration(timeOf(row) - timeOf(previous))} later{changes.length === 0 && ', no changes'}
       {changes.map(({ field, from, to }) => (
-        <span key={field} class="changed">
+        <span key={field} class="badge warn">
           {field}: {from ?? 'none'} → {to ?? 'none'}
         </span>
       ))}

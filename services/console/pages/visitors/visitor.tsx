@@ -7,10 +7,13 @@ import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.ts'
-import { FactList, Panel } from '../shared/panel.tsx'
+import { FactList } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
+import { IdLink, ShortId } from '../shared/short-id.tsx'
+import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
-import { Actions, splitFormId } from './actions.tsx'
+import { Actions } from './actions.tsx'
+import { browserText } from './group-by-visitor.ts'
 import { Receipt } from './receipt.tsx'
 import { TimeLine } from './time-line.tsx'
 import './visitors.css'
@@ -35,21 +38,31 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
   }
   const visitor = useResponse<{ data: VisitorSummary }>(paths.visitor)
   const sessions = usePages<SessionSummary>(paths.sessions)
-  const survivorId = visitor.failure?.mergedInto
-  if (survivorId) return <Merged id={id} survivorId={survivorId} />
+  const [selected, setSelected] = useState<string[]>([])
+  const { mergedInto = null, erasure = null } = visitor.failure ?? {}
+  if (mergedInto || erasure) return <Gone id={id} mergedInto={mergedInto} erasure={erasure} />
+  // A split moves the selected sessions away.
+  const shown = selected.filter((sessionId) => sessions.rows.some((row) => row.id === sessionId))
   return (
     <>
-      <div>
-        <h1>Visitor</h1>
-        <p class="mono">{id}</p>
-      </div>
-      <Loaded response={visitor}>
+      <Loaded response={visitor} lines={8}>
         {({ data }) => (
-          <div class="visitor">
-            <About visitor={data} users={usersOf(sessions.rows)} />
-            <TimeLine sessions={sessions} form={hasScope('visitors:manage') ? splitFormId : null} />
-            <Actions visitor={data} onErased={onErased} />
-          </div>
+          <>
+            <header class="panel">
+              <div class="title">
+                <h1>
+                  Visitor <ShortId id={id} />
+                </h1>
+                <Actions visitor={data} selected={shown} onErased={onErased} />
+              </div>
+              <About visitor={data} rows={sessions.rows} />
+            </header>
+            <TimeLine
+              sessions={sessions}
+              selected={shown}
+              onSelect={hasScope('visitors:manage') ? setSelected : undefined}
+            />
+          </>
         )}
       </Loaded>
       <ApiRequest paths={Object.values(paths)} />
@@ -57,59 +70,74 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
   )
 }
 
-function Merged({ id, survivorId }: { id: string; survivorId: string }) {
+interface GoneProps {
+  id: string
+  mergedInto: string | null
+  erasure: Pick<Erasure, 'id' | 'erased_at'> | null
+}
+
+function Gone({ id, mergedInto, erasure }: GoneProps) {
   return (
     <section class="note">
-      <h1>This visitor was merged into another</h1>
-      <p>
-        The sessions of <span class="mono">{id}</span> moved to{' '}
-        <a class="mono" href={hrefOf({ page: 'visitors', id: survivorId })}>
-          {survivorId}
-        </a>
-        .
-      </p>
+      <h1>{erasure ? 'This visitor was erased' : 'This visitor was merged into another'}</h1>
+      {erasure && (
+        <p>
+          Erased on {formatDateTime(erasure.erased_at)} (<code>{erasure.id}</code>)
+        </p>
+      )}
+      {mergedInto && (
+        <p>
+          The sessions of <ShortId id={id} /> moved to{' '}
+          <IdLink id={mergedInto} href={hrefOf({ page: 'visitors', id: mergedInto })} />.
+        </p>
+      )}
     </section>
   )
 }
 
-const usersOf = (rows: SessionSummary[]): string[] => [
-  ...new Set(rows.flatMap(({ client_user_id }) => client_user_id ?? [])),
-]
-
-function About({ visitor, users }: { visitor: VisitorSummary; users: string[] }) {
+/** Who it is, by the loaded sessions. */
+function About({ visitor, rows }: { visitor: VisitorSummary; rows: SessionSummary[] }) {
   const { id, lifecycle, latest_request, storage } = visitor
-  const sessions = new URLSearchParams({ visitor_id: id, last: '30d' })
-  const storages = Object.entries(storage).flatMap(([name, isAvailable]) =>
-    isAvailable ? [name] : [],
-  )
+  const [newest] = rows
+  const facts = newest?.facts
+  const distinct = (values: (string | null | undefined)[]) => [
+    ...new Set(values.flatMap((value) => value ?? [])),
+  ]
+  const query = new URLSearchParams({ visitor_id: id, last: '30d' })
+  const users = distinct(rows.map(({ client_user_id }) => client_user_id))
   return (
-    <Panel title="Profile">
-      <FactList
-        facts={{
-          'First seen': formatDateTime(lifecycle.first_seen_at),
-          'Last seen': formatDateTime(lifecycle.last_seen_at),
-          Sessions: (
-            <a href={hrefOf({ page: 'sessions', query: sessions })}>
-              {formatNumber(lifecycle.seen_count)}
-            </a>
-          ),
-          Users:
-            users.length === 0
-              ? null
-              : users.map((user) => (
-                  <a
-                    key={user}
-                    class="of-user"
-                    href={hrefOf({ page: 'visitors', query: new URLSearchParams({ user }) })}
-                  >
-                    {user}
-                  </a>
-                )),
-          'User agent': latest_request.user_agent,
-          'IP address': latest_request.ip_address,
-          'Storage available': storages.map(inWords).join(', '),
-        }}
-      />
-    </Panel>
+    <FactList
+      facts={{
+        Verdict: newest && (
+          <VerdictBadge
+            verdict={newest.latest_decision.verdict}
+            score={newest.latest_decision.risk_score}
+          />
+        ),
+        Sessions: (
+          <a href={hrefOf({ page: 'sessions', query })}>{formatNumber(lifecycle.seen_count)}</a>
+        ),
+        'First seen': formatDateTime(lifecycle.first_seen_at),
+        'Last seen': formatDateTime(lifecycle.last_seen_at),
+        Users: users.length > 0 ? users.map((user) => <UserLink key={user} user={user} />) : null,
+        Labels: distinct(rows.map(({ mark }) => mark?.label))
+          .map(inWords)
+          .join(', '),
+        Countries: distinct(rows.map(({ facts }) => facts?.country)).join(', '),
+        'IP address': latest_request.ip_address,
+        Browser: (
+          <span title={latest_request.user_agent}>{facts ? browserText(facts) : 'unknown'}</span>
+        ),
+        'Storage available': Object.entries(storage)
+          .flatMap(([name, isAvailable]) => (isAvailable ? [inWords(name)] : []))
+          .join(', '),
+      }}
+    />
   )
 }
+
+const UserLink = ({ user }: { user: string }) => (
+  <a class="of-user" href={hrefOf({ page: 'visitors', query: new URLSearchParams({ user }) })}>
+    {user}
+  </a>
+)

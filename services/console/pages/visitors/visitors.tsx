@@ -1,35 +1,43 @@
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import type { SessionList } from '../../../readback/schemas/sessions.ts'
-import { hrefOf, navigate } from '../shared/address.ts'
+import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
+import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
 import { NextPageButton } from '../shared/next-page-button.tsx'
 import { usePages } from '../shared/pages.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
-import { ScrollRegion } from '../shared/scroll-region.tsx'
 import { Search } from '../shared/search.tsx'
 import { serverPath } from '../shared/server-path.ts'
-import { TableHead } from '../shared/table-head.tsx'
+import { IdLink } from '../shared/short-id.tsx'
+import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
-import { groupByVisitor } from './group-by-visitor.ts'
+import { browserText, groupByVisitor, type ListedVisitor } from './group-by-visitor.ts'
 import './visitors.css'
 
 /** The most recently seen visitors, or those of a user. */
 export function VisitorsPage({ query }: { query: URLSearchParams }) {
   const user = query.get('user')
-  useLinkKeys('.rows .mono a')
+  useLinkKeys('.rows .mono')
   return (
     <>
-      <h1>{user === null ? 'Visitors' : `Visitors of user ${user}`}</h1>
+      <div class="title">
+        <h1>{user === null ? 'Visitors' : `Visitors of user ${user}`}</h1>
+        {user === null && <Sorts sort={query.get('sort')} />}
+      </div>
       <Search
         label="Find a visitor"
         placeholder="visitor id or user id"
         value={user ?? ''}
         onSearch={openVisitors}
       />
-      {user === null ? <NewestVisitors /> : <UserVisitors user={user} />}
+      {user === null ? (
+        <AllVisitors sort={query.get('sort')} />
+      ) : (
+        <UserVisitors key={user} user={user} />
+      )}
     </>
   )
 }
@@ -40,45 +48,50 @@ function openVisitors(text: string): void {
   navigate(hrefOf({ page: 'visitors', ...(isVisitor ? { id: text.toLowerCase() } : { query }) }))
 }
 
-const columns = ['Visitor', 'Last seen', 'First seen', 'Sessions', 'IP address', 'User agent']
+const sorts = [
+  [null, 'Last seen'],
+  ['first_seen', 'First seen'],
+  ['seen_count', 'Most sessions'],
+] as const
 
-function NewestVisitors() {
-  const path = '/v1/fingerprints?limit=50'
+function Sorts({ sort }: { sort: string | null }) {
+  return (
+    <nav class="segmented" aria-label="Sort by">
+      {sorts.map(([name, title]) => (
+        <a
+          key={title}
+          href={hrefWith({ sort: name })}
+          aria-current={sort === name ? 'true' : undefined}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+function AllVisitors({ sort }: { sort: string | null }) {
+  const order = sorts.some(([name]) => name === sort) && sort ? `&sort=${sort}` : ''
+  const path = `/v1/fingerprints?limit=50&include=latest_session${order}`
   const visitors = usePages<VisitorSummary>(path)
   return (
     <>
-      <Loaded response={visitors.first}>
+      <Loaded response={visitors.first} lines={8}>
         {() =>
           visitors.rows.length === 0 ? (
             <p class="note">
-              No visitors yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
+              No visitors yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>,
+              or <a href={hrefOf({ page: 'settings' })}>add the snippet</a> to your site.
             </p>
           ) : (
-            <ScrollRegion label="Visitors">
-              <table class="rows">
-                <TableHead columns={columns} numericColumns={['Sessions']} />
-                <tbody>
-                  {visitors.rows.map(
-                    ({ id, lifecycle, latest_request: { ip_address, user_agent } }) => (
-                      <tr key={id}>
-                        <td>
-                          <VisitorLink id={id} />
-                        </td>
-                        <td>
-                          <RelativeTime at={lifecycle.last_seen_at} />
-                        </td>
-                        <td>
-                          <RelativeTime at={lifecycle.first_seen_at} />
-                        </td>
-                        <td class="number">{formatNumber(lifecycle.seen_count)}</td>
-                        <td>{ip_address}</td>
-                        <td class="long">{user_agent}</td>
-                      </tr>
-                    ),
-                  )}
-                </tbody>
-              </table>
-            </ScrollRegion>
+            <VisitorTable
+              rows={visitors.rows.map(({ id, lifecycle, latest_session: latest }) => ({
+                id,
+                lastSeen: lifecycle.last_seen_at,
+                sessions: lifecycle.seen_count,
+                latest,
+              }))}
+            />
           )
         }
       </Loaded>
@@ -88,10 +101,29 @@ function NewestVisitors() {
   )
 }
 
-const VisitorLink = ({ id }: { id: string }) => (
-  <span class="mono">
-    <a href={hrefOf({ page: 'visitors', id })}>{id}</a>
-  </span>
+const VisitorTable = ({ rows }: { rows: ListedVisitor[] }) => (
+  <DataTable
+    label="Visitors"
+    rows={rows}
+    keyOf={({ id }) => id ?? ''}
+    columns={[
+      {
+        title: 'Visitor',
+        cell: ({ id }) =>
+          id ? <IdLink id={id} href={hrefOf({ page: 'visitors', id })} /> : 'none',
+      },
+      {
+        title: 'Verdict',
+        cell: ({ latest }) =>
+          latest && <VerdictBadge verdict={latest.verdict} score={latest.risk_score} />,
+      },
+      { title: 'Last seen', cell: ({ lastSeen }) => <RelativeTime at={lastSeen} /> },
+      { title: 'Sessions', class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
+      { title: 'User', class: 'clip', cell: ({ latest }) => latest?.client_user_id },
+      { title: 'Country', cell: ({ latest }) => latest?.country },
+      { title: 'Browser', cell: ({ latest }) => latest && browserText(latest) },
+    ]}
+  />
 )
 
 /** Upper limit on the user's sessions that are searched for visitors. */
@@ -105,33 +137,14 @@ function UserVisitors({ user }: { user: string }) {
       <Loaded response={response}>
         {({ data, pagination }) => (
           <>
-            {data.length === 0 && (
+            {pagination.has_more && <p>From the newest {maxUserSessions} sessions</p>}
+            {data.length > 0 ? (
+              <VisitorTable rows={groupByVisitor(data)} />
+            ) : (
               <p class="note">
                 No sessions with this user id. It must match the id attached to sessions, including
-                upper and lower case.
+                upper and lower case. <a href={hrefOf({ page: 'visitors' })}>Show all visitors</a>
               </p>
-            )}
-            {pagination.has_more && <p>From the newest {maxUserSessions} sessions</p>}
-            {data.length > 0 && (
-              <ScrollRegion label="Visitors">
-                <table class="rows">
-                  <TableHead
-                    columns={['Visitor', 'Last seen', 'Sessions']}
-                    numericColumns={['Sessions']}
-                  />
-                  <tbody>
-                    {groupByVisitor(data).map(({ id, sessions, lastSeen }) => (
-                      <tr key={id}>
-                        <td>{id === null ? 'none' : <VisitorLink id={id} />}</td>
-                        <td>
-                          <RelativeTime at={lastSeen} />
-                        </td>
-                        <td class="number">{formatNumber(sessions)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </ScrollRegion>
             )}
           </>
         )}
