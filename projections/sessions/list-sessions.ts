@@ -119,7 +119,11 @@ async function querySessions(
   const { limit, filters, order, from, parameter, condition } = query
   const { values, bind } = createBind(scope, limit)
   if (parameter !== undefined) bind(parameter)
-  const where = [inScope, ...cursorCondition(query, bind), ...conditionsOf(scope, filters, bind)]
+  const where = [
+    inScope,
+    ...rangeConditions(query, bind),
+    ...conditionsOf(scope, withoutTimes(filters), bind),
+  ]
   if (condition) where.push(condition)
   const { rows } = await db.query<ListedSession>(
     `select ${sessionFields} from ${from?.(query, bind) ?? 'read.sessions'} s
@@ -191,8 +195,31 @@ const cursorCondition = (
     ? [`(s.${column}, s.session_id) ${order.isAfter} (${bind(after.value)}, ${bind(after.id)})`]
     : []
 
+// Limits the sessions to the period of the filters, after the cursor.
+const rangeConditions = (query: SessionsQuery, bind: Bind): string[] => [
+  ...startConditions(query, bind),
+  ...periodConditions(query, 'end', bind),
+]
+
+// The cursor lies within the period, so it is the only condition at the start. With two conditions on the same side, one
+// of them on (evaluated_at, session_id), PostgreSQL 18 can read all sessions between them.
+const startConditions = (query: SessionsQuery, bind: Bind): string[] =>
+  query.after ? cursorCondition(query, bind) : periodConditions(query, 'start', bind)
+
+function periodConditions(
+  { filters: { since, until }, order }: SessionsQuery,
+  side: 'start' | 'end',
+  bind: Bind,
+): string[] {
+  const isEarly = (side === 'start') === (order.direction === 'asc')
+  return timeConditions(isEarly ? { since } : { until }, bind)
+}
+
+const withoutTimes = ({ since: _, until: __, ...filters }: SessionFilters): SessionFilters =>
+  filters
+
 const fromFirst = (query: SessionsQuery, bind: Bind): string =>
-  firstSessions(cursorCondition(query, bind), orderBy('evaluated_at', query.order))
+  firstSessions(rangeConditions(query, bind), orderBy('evaluated_at', query.order))
 
 // Returns a union of the first sessions of each verdict, because Postgres scans the index in order only for a single
 // verdict. Filters by visitor or user have their own index.
@@ -200,7 +227,7 @@ function byVerdict(query: SessionsQuery, bind: Bind): string {
   const { filters, order } = query
   const { verdict: verdicts = [] } = filters
   if (verdicts.length < 2 || hasPersonFilter(filters)) return 'read.sessions'
-  const conditions = [...cursorCondition(query, bind), ...timeConditions(filters, bind)]
+  const conditions = rangeConditions(query, bind)
   const selects = verdicts.map((verdict) => {
     const where = [inScope, `s.verdict = ${bind(verdict)}`, ...conditions]
     return `(select * from read.sessions s where ${where.join(' and ')} ${orderBy('evaluated_at', order)} limit $3)`
@@ -221,29 +248,28 @@ async function readWindow(db: Db, scope: DataScope, query: SessionsQuery): Promi
   const { limit, filters, order, windowSize = defaultWindowSize } = query
   const { values, bind } = createBind(scope, limit)
   const inOrder = orderBy('evaluated_at', order)
-  const { since: _, until: __, ...fieldFilters } = filters
-  const window = [inScope, ...cursorCondition(query, bind), ...timeConditions(filters, bind)]
-  const inWindow = window.join(' and ')
-  const conditions = conditionsOf(scope, fieldFilters, bind).join(' and ')
+  const start = [inScope, ...startConditions(query, bind)]
+  const inPeriod = [...start, ...periodConditions(query, 'end', bind)].join(' and ')
+  const conditions = conditionsOf(scope, withoutTimes(filters), bind).join(' and ')
   const isShort = '(select count(*) from first_read) < $3'
   const end = (column: string) => `(select ${column} from ending)`
-  // Without an end, all sessions are before it.
-  const [isBefore, lastTime] =
-    order.direction === 'desc' ? ['>=', 0] : ['<=', Number.MAX_SAFE_INTEGER]
+  // Without an end, the window ends with the period.
+  const { since = 0, until = Number.MAX_SAFE_INTEGER } = filters
+  const [isBefore, lastTime] = order.direction === 'desc' ? ['>=', since] : ['<=', until]
   const { rows } = await db.query<ListedSession & { end_at: number; end_id: string | null }>(
     `with first_read as materialized (
        select s.session_id, s.evaluated_at from (
-         select * from read.sessions s where ${inWindow} ${inOrder} limit ${Math.min(firstReadSize, windowSize)}
+         select * from read.sessions s where ${inPeriod} ${inOrder} limit ${Math.min(firstReadSize, windowSize)}
        ) s where ${conditions} ${inOrder} limit $3
      ),
      ending as materialized (
-       select s.session_id, s.evaluated_at from read.sessions s where ${inWindow} and ${isShort}
+       select s.session_id, s.evaluated_at from read.sessions s where ${inPeriod} and ${isShort}
        ${inOrder} limit 1 offset ${windowSize - 1}
      ),
      page as materialized (
        select * from first_read where not ${isShort}
        union all
-       (select s.session_id, s.evaluated_at from read.sessions s where ${inWindow} and ${conditions} and ${isShort}
+       (select s.session_id, s.evaluated_at from read.sessions s where ${start.join(' and ')} and ${conditions} and ${isShort}
          and (s.evaluated_at, s.session_id) ${isBefore} (coalesce(${end('evaluated_at')}, ${lastTime}), coalesce(${end('session_id')}, ''))
         ${inOrder} limit $3)
      )
