@@ -35,6 +35,8 @@ const directorySchema = z
   })
   .meta({ id: 'AgentDirectory' })
 
+export type AgentDirectory = z.output<typeof directorySchema>
+
 const addBody = z.strictObject({
   domain,
   name: z

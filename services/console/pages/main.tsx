@@ -47,7 +47,7 @@ function pageOf(here: PageAddress) {
     case 'webhooks':
       return <WebhooksPage query={here.query} />
     case 'settings':
-      return <SettingsPage />
+      return <SettingsPage query={here.query} />
     default:
       return <OverviewPage query={here.query} />
   }

@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { transform } from 'esbuild'
-import { describe, expect, test } from 'vitest'
-import { scopes } from '../../../infra/access/principal.ts'
-import { describePermissions } from '../../../services/console/pages/settings/permissions.ts'
+import { expect, test } from 'vitest'
 import { snippetsOf } from '../../../services/console/pages/settings/snippets.ts'
-import type { ApiKey } from '../../../services/organizations/schemas.ts'
 import { root } from '../../support/test-projects.ts'
 
 const url = 'https://tidegate.example'
@@ -43,49 +40,3 @@ test.each(snippets.slice(0, 3))(
     expect(code).toContain('await tidegate.getSession()')
   },
 )
-
-describe('the permissions of a key', () => {
-  const key: ApiKey = {
-    object: 'api_key',
-    id: 'key_1',
-    type: 'secret',
-    environment: 'live',
-    name: 'Shop',
-    status: 'active',
-    client_target: 'browser',
-    allowed_origins: null,
-    scopes: null,
-    rate_limit: null,
-    key_preview: 'sk_…',
-    last_used_at: null,
-    rotated_at: null,
-    revoked_at: null,
-    created_at: '2026-11-27T08:00:00.000Z',
-    grace_expires_at: null,
-  }
-  const publishable: ApiKey = { ...key, type: 'publishable' }
-
-  test.each<[ApiKey, string]>([
-    [{ ...key, scopes: ['*'] }, 'everything'],
-    [
-      {
-        ...key,
-        scopes: ['sessions:list', 'sessions:read', 'api_keys:manage', 'gate:services:read'],
-      },
-      'list, read sessions; manage api keys; read gate services',
-    ],
-    [publishable, 'send sessions from any origin'],
-    [
-      { ...publishable, allowed_origins: ['https://shop.example'] },
-      'send sessions from https://shop.example',
-    ],
-    [{ ...publishable, client_target: 'native-ios' }, 'send sessions from an app'],
-  ])('of %o are "%s"', (apiKey, text) => {
-    expect(describePermissions(apiKey)).toBe(text)
-  })
-
-  test('have words for every scope', () => {
-    for (const scope of scopes)
-      expect(describePermissions({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
-  })
-})

@@ -3,7 +3,7 @@ import { ScrollRegion } from './scroll-region.tsx'
 
 export interface TableColumn<Row> {
   title: string
-  /** `number`: right-aligned; `clip`: cut off at the end; `mono`: for ids. */
+  /** `number`: right-aligned; `clip`: cut off at the end, with a tooltip; `mono`: for ids. */
   class?: string
   cell: (row: Row) => ComponentChildren
 }
@@ -23,7 +23,7 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
   const shown = columns.filter((column) => column !== false)
   return (
     <ScrollRegion label={label}>
-      <table class="rows">
+      <table class="rows data">
         <thead>
           <tr>
             {shown.map(({ title, class: style }) => (

@@ -14,7 +14,7 @@ interface DialogField {
   value?: string | readonly string[] | null | undefined
   /** Options of a select. */
   options?: readonly string[]
-  /** Values of checkboxes. The request gets a list. */
+  /** Values of checkboxes, grouped by what precedes the colon. The request gets a list. */
   choices?: readonly string[]
   /** A text area with one value per line. The request gets a list. */
   isList?: boolean
@@ -106,6 +106,8 @@ function bodyOf(fields: readonly DialogField[], form: FormData) {
   return Object.fromEntries(fields.map((field) => [field.name, fieldValue(field)]))
 }
 
+const groupOf = (choice: string) => choice.split(':', 1)[0]
+
 function DialogFieldInput({ field, error }: { field: DialogField; error: string | undefined }) {
   const { name, label, hint, value, options, choices, isList } = field
   const text = typeof value === 'string' ? value : value?.join('\n')
@@ -113,16 +115,20 @@ function DialogFieldInput({ field, error }: { field: DialogField; error: string 
     return (
       <fieldset class="choices field">
         <legend>{label}</legend>
-        {choices.map((choice) => (
-          <label key={choice}>
-            <input
-              type="checkbox"
-              name={name}
-              value={choice}
-              defaultChecked={value?.includes(choice)}
-            />
-            {choice}
-          </label>
+        {[...Map.groupBy(choices, groupOf).values()].map((group) => (
+          <div key={group[0]}>
+            {group.map((choice) => (
+              <label key={choice}>
+                <input
+                  type="checkbox"
+                  name={name}
+                  value={choice}
+                  defaultChecked={value?.includes(choice)}
+                />
+                {choice}
+              </label>
+            ))}
+          </div>
         ))}
         {error && (
           <p class="error" role="alert">

@@ -81,7 +81,7 @@ export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
   const enable = () => run(async () => void (await patch({ status: 'active' })))
   return (
     <>
-      <Menu label="Actions" name={`Actions for ${name}`}>
+      <Menu class="plain" label="⋯" name={`Actions for ${name}`}>
         {status === 'active' && (
           <button type="button" onClick={sendTest}>
             Send test event

@@ -1,7 +1,7 @@
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefWith } from '../shared/address.ts'
 import { DataTable } from '../shared/data-table.tsx'
-import { formatDateTime, formatNumber, formatPercent } from '../shared/format.ts'
+import { formatDateTime, formatDuration, formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
@@ -21,7 +21,7 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
     <Panel title="Endpoints">
       <DataTable
         label="Endpoints"
-        rows={endpoints}
+        rows={endpoints.toSorted((a, b) => urgencyOf(a) - urgencyOf(b))}
         keyOf={({ id }) => id}
         columns={[
           {
@@ -31,16 +31,7 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
           },
           { title: 'Health', cell: (endpoint) => <HealthBadge {...endpoint} /> },
           { title: 'Delivered (24 h)', class: 'number', cell: describeDeliveries },
-          {
-            title: 'Latency p50',
-            class: 'number',
-            cell: ({ health }) => formatLatency(health?.latency_p50_ms),
-          },
-          {
-            title: 'p95',
-            class: 'number',
-            cell: ({ health }) => formatLatency(health?.latency_p95_ms),
-          },
+          { title: 'Latency p50, p95', class: 'number', cell: describeLatency },
           {
             title: 'Pending',
             class: 'number',
@@ -57,6 +48,9 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
     </Panel>
   )
 }
+
+const order = ['failing', 'healthy', 'idle', 'disabled']
+const urgencyOf = ({ health }: WebhookEndpoint) => order.indexOf(health?.status ?? 'disabled')
 
 const disabledTexts = {
   manual: 'Disabled',
@@ -75,7 +69,7 @@ function HealthBadge({ disabled_reason, health, previous_secret_ends_at: end }: 
   const { status, last_failure: failure } = health
   return (
     <>
-      {badges[status]}{' '}
+      {badges[status]}
       {status === 'failing' && failure && (
         <a href={hrefWith({ open: failure.event_id })}>
           {failure.response_status ?? 'No response'}, <RelativeTime at={failure.at} />
@@ -96,7 +90,10 @@ function describeDeliveries({ health }: WebhookEndpoint): string {
   return `${formatPercent(succeeded, deliveries)} of ${formatNumber(deliveries)}`
 }
 
-function formatLatency(ms: number | null | undefined): string {
-  if (ms === null || ms === undefined) return '–'
-  return ms < 10_000 ? `${formatNumber(ms)} ms` : `${formatNumber(ms / 1000)} s`
+function describeLatency({ health }: WebhookEndpoint): string {
+  const { latency_p50_ms: p50 = null, latency_p95_ms: p95 = null } = health ?? {}
+  return p50 === null || p95 === null ? '–' : `${formatLatency(p50)}, ${formatLatency(p95)}`
 }
+
+const formatLatency = (ms: number): string =>
+  ms < 10_000 ? `${formatNumber(ms)} ms` : formatDuration(ms)

@@ -1,3 +1,4 @@
+import './webhooks.css'
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { hrefWith } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
@@ -19,14 +20,16 @@ export function EventDrawer({ path, nameOf }: EventDrawerProps) {
   const response = useResponse<{ data: WebhookEvent }>(path, { pollMs: 2000 })
   return (
     <aside class="drawer" aria-label="Event">
-      <a class="close" href={hrefWith({ open: null })} aria-label="Close">
-        ×
-      </a>
+      <header class="title">
+        <h2>Event</h2>
+        <a class="close" href={hrefWith({ open: null })} aria-label="Close">
+          ×
+        </a>
+      </header>
       <Loaded response={response} lines={12}>
         {({ data: event }) => (
           <>
-            <header>
-              <h2>{event.type}</h2>
+            <Panel title={event.type}>
               <FactList
                 facts={{
                   Event: <span class="mono">{event.id}</span>,
@@ -34,7 +37,7 @@ export function EventDrawer({ path, nameOf }: EventDrawerProps) {
                   Subject: <Subject {...event.subject} />,
                 }}
               />
-            </header>
+            </Panel>
             {event.webhook_deliveries.length === 0 && (
               <p class="note">No endpoint was subscribed to this event.</p>
             )}
@@ -71,11 +74,10 @@ function Delivery({ delivery, endpoint }: { delivery: WebhookDelivery; endpoint:
           Attempts: attempts,
           'Last attempt': attempts > 0 ? <RelativeTime at={delivery.updated_at} /> : null,
           'Next attempt': next && <RelativeTime at={next} />,
-          Response: delivery.response_status,
-          Error: delivery.error,
+          Result: delivery.error ?? delivery.response_status,
+          Response: delivery.response_body && <CodeBlock code={delivery.response_body} />,
         }}
       />
-      {delivery.response_body && <CodeBlock code={delivery.response_body} />}
     </section>
   )
 }

@@ -1,0 +1,93 @@
+import type { Organization } from '../../../organizations/schemas.ts'
+import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
+import { hrefOf } from '../shared/address.ts'
+import { useResponse } from '../shared/api.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
+import { useCounts } from '../shared/counts.ts'
+import { formatNumber, pluralize } from '../shared/format.ts'
+import { FactList, Panel } from '../shared/panel.tsx'
+import { organizationPath } from '../shared/person.ts'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { isoTime, now } from '../shared/span.ts'
+import { Loaded } from '../shell/loaded.tsx'
+import { EnginesPanel } from './engines.tsx'
+
+const modelPath = '/v1/scoring/model'
+
+/** Retention, limits and usage, scoring model and browser engines. */
+export function DataAndLimits() {
+  const path = organizationPath()
+  const organization = useResponse<{ data: Organization }>(path)
+  const model = useResponse<{ data: ScoringModelResponse }>(modelPath)
+  return (
+    <>
+      <div class="columns">
+        <Loaded response={organization}>{({ data }) => <Retention organization={data} />}</Loaded>
+        <Loaded response={organization}>{({ data }) => <Limits organization={data} />}</Loaded>
+        <div>
+          <Loaded response={model}>
+            {({ data: { id, is_standard, effective_at } }) => (
+              <Panel title="Scoring model">
+                <FactList
+                  facts={{
+                    Model: id,
+                    Standard: is_standard ? 'yes' : 'no, specific to this organization',
+                    'Active since': effective_at && <RelativeTime at={effective_at} />,
+                  }}
+                />
+              </Panel>
+            )}
+          </Loaded>
+          <EnginesPanel />
+        </div>
+      </div>
+      <ApiRequest paths={[path, modelPath]} />
+    </>
+  )
+}
+
+const inDays = (value: number): string => (value === 0 ? 'forever' : pluralize('day', value))
+
+function Retention({ organization: { data_policy: policy } }: { organization: Organization }) {
+  if (!policy) return null
+  const { session_days, decision_days, visitor_days, webhook_days } = policy.kept_days
+  return (
+    <Panel title="Retention">
+      <FactList
+        facts={{
+          Sessions: inDays(session_days),
+          Decisions: inDays(decision_days),
+          Visitors: inDays(visitor_days),
+          Webhooks: inDays(webhook_days),
+          'IP addresses': policy.shortens_addresses ? 'truncated to the network' : 'full',
+          'Minimal mode': policy.allows_minimal_mode ? 'allowed' : 'refused',
+        }}
+      />
+    </Panel>
+  )
+}
+
+const dayMs = 86_400_000
+
+function Limits({ organization: { rate_limits: limits } }: { organization: Organization }) {
+  const since = isoTime(now.value - (now.value % dayMs))
+  const { data: counts } = useCounts(new URLSearchParams({ since }))
+  const query = new URLSearchParams({ since, until: isoTime(now.value) })
+  return (
+    <Panel title="Usage and limits">
+      <FactList
+        facts={{
+          'Sessions today': counts && (
+            <a href={hrefOf({ page: 'sessions', query })}>{formatNumber(counts.data.sessions)}</a>
+          ),
+          ...(limits && {
+            'Publishable keys': `${formatNumber(limits.publishable)} requests per minute`,
+            'Secret keys': `${formatNumber(limits.secret)} units per minute`,
+            'Scored requests': `${formatNumber(limits.scored_requests)} per minute`,
+            'Console session': `${formatNumber(limits.console)} units per minute`,
+          }),
+        }}
+      />
+    </Panel>
+  )
+}

@@ -1,0 +1,32 @@
+import { CodeBlock } from '../shared/code-block.tsx'
+import { Panel } from '../shared/panel.tsx'
+import { person } from '../shared/person.ts'
+import { serverPath } from '../shared/server-path.ts'
+import { Loaded } from '../shell/loaded.tsx'
+import { isForPages, useKeys } from './keys.tsx'
+import { snippetsOf } from './snippets.ts'
+
+/** Snippets with the environment's publishable key. */
+export function Install() {
+  const { response, keys } = useKeys()
+  const publishableKey = keys.find(isForPages)?.display_key ?? 'pk_...'
+  const snippets = snippetsOf({ publishableKey, url: person.value?.api_url ?? '' })
+  return (
+    <Loaded response={response} lines={8}>
+      {() => (
+        <Panel title="Send sessions">
+          {snippets.map(({ title, code }, i) => (
+            <details key={title} name="snippet" open={i === 0}>
+              <summary>{title}</summary>
+              <CodeBlock code={code} />
+            </details>
+          ))}
+          <p class="hint">
+            Next, verify the token in your back end: see the{' '}
+            <a href={`${serverPath}/docs/guide/server`}>guide</a>.
+          </p>
+        </Panel>
+      )}
+    </Loaded>
+  )
+}

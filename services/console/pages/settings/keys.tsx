@@ -1,0 +1,216 @@
+import { defaultScopes, scopes } from '../../../../infra/access/principal.ts'
+import type { ApiKey } from '../../../organizations/schemas.ts'
+import { currentPage, hrefWith } from '../shared/address.ts'
+import { callApi, useResponse } from '../shared/api.ts'
+import { ApiRequest } from '../shared/api-request.tsx'
+import { CopyButton } from '../shared/copy.tsx'
+import { DataTable } from '../shared/data-table.tsx'
+import { useFormDialog } from '../shared/form-dialog.tsx'
+import { Menu } from '../shared/menu.tsx'
+import { hasScope, organizationPath, person } from '../shared/person.ts'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+
+export const keysPath = () => `${organizationPath()}/api-keys`
+
+/** Returns the keys of the current environment, and the response that they come from. */
+export function useKeys() {
+  const path = `${keysPath()}?limit=200`
+  const response = useResponse<{ data: ApiKey[] }>(path)
+  const environment = currentPage.value?.environment
+  const keys = response.data?.data.filter((key) => key.environment === environment) ?? []
+  return { path, response, keys }
+}
+
+const isRevoked = ({ status }: ApiKey): boolean => status === 'revoked'
+
+export const isForPages = (key: ApiKey): boolean =>
+  !isRevoked(key) && key.type === 'publishable' && key.client_target === 'browser'
+
+export function Keys({ query }: { query: URLSearchParams }) {
+  const { path, response, keys } = useKeys()
+  const showsRevoked = query.has('revoked')
+  const mayManage = hasScope('api_keys:manage')
+  const revokedCount = keys.filter(isRevoked).length
+  return (
+    <>
+      <div class="title">
+        <a href={hrefWith({ revoked: showsRevoked ? null : 'true' })}>
+          {showsRevoked ? 'Hide revoked keys' : `Show revoked keys (${revokedCount})`}
+        </a>
+        {mayManage && <CreateKey />}
+      </div>
+      <Loaded response={response}>
+        {() => (
+          <DataTable
+            label="Keys"
+            rows={keys.filter((key) => showsRevoked || !isRevoked(key))}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: 'Name', class: 'clip', cell: ({ name }) => name },
+              {
+                title: 'Type',
+                cell: ({ type, client_target }) =>
+                  type === 'secret' ? 'secret' : `publishable, ${client_target}`,
+              },
+              { title: 'Key', cell: (key) => <KeyText {...key} /> },
+              { title: 'Status', cell: (key) => <KeyStatus {...key} /> },
+              {
+                title: 'Scopes or origins',
+                class: 'clip',
+                cell: ({ scopes, allowed_origins }) => (scopes ?? allowed_origins ?? []).join(', '),
+              },
+              { title: 'Last used', cell: (key) => <LastUse {...key} /> },
+              mayManage && {
+                title: 'Actions',
+                cell: (key) => isRevoked(key) || <KeyActions apiKey={key} />,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      <ApiRequest paths={[path]} />
+    </>
+  )
+}
+
+function KeyText({ display_key, key_preview }: ApiKey) {
+  return (
+    <>
+      <span class="mono">{key_preview}</span>{' '}
+      {display_key && <CopyButton text={display_key} class="plain" />}
+    </>
+  )
+}
+
+function KeyStatus({ status, grace_expires_at: end }: ApiKey) {
+  if (status === 'revoked') return <span class="badge">Revoked</span>
+  if (status === 'active' || !end) return <span class="badge good">Active</span>
+  return (
+    <span class="badge warn">
+      Ends <RelativeTime at={end} />
+    </span>
+  )
+}
+
+function LastUse({ last_used_at: at }: ApiKey) {
+  if (at) return <RelativeTime at={at} />
+  const causes = "Check the allowed origins, the page's consent, and whether the script is blocked"
+  return <span title={causes}>never</span>
+}
+
+const nameField = (value?: string) => ({ name: 'name', label: 'Name', value })
+export const originsField = (value?: readonly string[] | null) => ({
+  name: 'allowed_origins',
+  label: 'Allowed origins',
+  hint: 'One per line, such as https://shop.example or https://*.shop.example. Empty: any origin.',
+  isList: true,
+  value,
+})
+const scopesField = (value: readonly string[]) => ({
+  name: 'scopes',
+  label: 'Scopes',
+  choices: scopes.filter(hasScope),
+  value,
+})
+
+interface IssuedKey {
+  data: { revealed_key: string }
+}
+const revealedKeyOf = ({ data }: IssuedKey) => data.revealed_key
+
+const platformField = {
+  name: 'client_target',
+  label: 'Platform',
+  options: ['native-ios', 'native-android'],
+}
+const kinds = [
+  { title: 'Key for web pages', type: 'publishable', field: () => originsField() },
+  { title: 'Key for apps', type: 'publishable', field: () => platformField },
+  { title: 'Secret key', type: 'secret', field: () => scopesField(defaultScopes) },
+]
+
+function CreateKey() {
+  const { dialog, show } = useFormDialog()
+  const create = ({ title, type, field }: (typeof kinds)[number]) =>
+    show({
+      title,
+      action: 'Create key',
+      fields: [
+        nameField(),
+        {
+          name: 'environment',
+          label: 'Environment',
+          options: person.value?.environments ?? [],
+          value: currentPage.value?.environment,
+        },
+        field(),
+      ],
+      submit: (body) =>
+        callApi<IssuedKey>(keysPath(), { method: 'POST', body: { ...body, type } }).then(
+          revealedKeyOf,
+        ),
+    })
+  return (
+    <span>
+      <Menu label="Create key" class="menu button">
+        {kinds.map((kind) => (
+          <button key={kind.title} type="button" onClick={() => create(kind)}>
+            {kind.title}
+          </button>
+        ))}
+      </Menu>
+      {dialog}
+    </span>
+  )
+}
+
+function KeyActions({ apiKey }: { apiKey: ApiKey }) {
+  const { dialog, show } = useFormDialog()
+  const { id, name, type, status, scopes } = apiKey
+  const path = `${keysPath()}/${id}`
+  const edit = () =>
+    show({
+      title: `Edit ${name}`,
+      action: 'Save',
+      fields: [
+        nameField(name),
+        ...(scopes ? [scopesField(scopes)] : []),
+        ...(isForPages(apiKey) ? [originsField(apiKey.allowed_origins)] : []),
+      ],
+      submit: (body) => callApi(path, { method: 'PATCH', body }),
+    })
+  const rotate = () =>
+    show({
+      title: `Rotate ${name}?`,
+      action: 'Rotate',
+      text: 'Creates a key with the same settings. The current key works for another 24 hours: replace it everywhere by then.',
+      submit: () => callApi<IssuedKey>(`${path}/rotations`, { method: 'POST' }).then(revealedKeyOf),
+    })
+  const revoke = () =>
+    show({
+      title: `Revoke ${name}?`,
+      action: 'Revoke',
+      typed: name,
+      text: `${type === 'secret' ? 'Requests with this key fail' : 'Pages and apps with this key stop sending sessions'} within 15 seconds. This can't be undone.`,
+      submit: () => callApi(path, { method: 'DELETE' }),
+    })
+  return (
+    <>
+      <Menu class="plain" label="⋯" name={`Actions for ${name}`}>
+        <button type="button" onClick={edit}>
+          Edit
+        </button>
+        {status === 'active' && (
+          <button type="button" onClick={rotate}>
+            Rotate
+          </button>
+        )}
+        <button type="button" class="danger" onClick={revoke}>
+          Revoke
+        </button>
+      </Menu>
+      {dialog}
+    </>
+  )
+}
