@@ -52,7 +52,7 @@ export async function findAgentAccount(
 }
 
 /** Signups of a service, by outcome. Each is in one of the counts after `delivered`, or was created. */
-export interface SignupCounts {
+interface SignupCounts {
   service_id: string
   started: number
   /** Approved by a person. */
