@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished } fr
 import { createApp } from '../../../infra/http/app.ts'
 import { pageRoutes } from '../../../services/console/page-routes.ts'
 import { shortId } from '../../../services/console/pages/shared/format.ts'
-import type { Engines, LoggedInPerson } from '../../../services/console/schemas.ts'
+import type { Engines, LoggedInPerson, OpenSession } from '../../../services/console/schemas.ts'
+import type { EndpointHealthSummary } from '../../../services/webhooks/endpoints/schemas.ts'
 import { createProfile, openHeadless, type Profile } from '../../support/chromium.ts'
 import { needs } from '../../support/needs.ts'
 import { silent } from '../../support/projections.ts'
@@ -64,6 +65,8 @@ const included = {
   ],
 }
 
+const rowsOf = (name: string) => [recordedAs(name).data].flat().map(Object)
+
 /** Names of the recorded responses, by beginning of the path. */
 const names: [start: string, name: string][] = [
   ['/v1/sessions/aggregates', 'count sessions: by verdict'],
@@ -74,6 +77,8 @@ const names: [start: string, name: string][] = [
   ['/v1/organizations/org_1/webhooks/endpoints', 'list endpoints'],
   ['/v1/organizations/org_1/events', 'list events: all'],
   ['/v1/organizations/org_1/api-keys', 'list keys: all'],
+  ['/v1/organizations/org_1/agent-directories', 'agent directories'],
+  ['/v1/organizations/org_1/audit-log', 'audit log: all'],
   ['/v1/organizations/org_1/views', 'list views'],
   ['/v1/organizations/org_1', 'own organization'],
   ['/v1/scoring/model', 'getScoringModel with a narrow key'],
@@ -125,8 +130,43 @@ const anomalies = {
   ],
 }
 
+const people: OpenSession[] = ['Ann', 'Ben'].map((name) => ({
+  id: `csn_${name}`,
+  name,
+  role: 'analyst',
+  environments: ['live'],
+  created_at: at8,
+  last_used_at: at8,
+  is_current: name === 'Ann',
+}))
+
+const health: EndpointHealthSummary = {
+  status: 'failing',
+  deliveries: 4,
+  succeeded: 1,
+  pending: 2,
+  success_rate: 0.25,
+  latency_p50_ms: 120,
+  latency_p95_ms: 61_000,
+  last_failure: { at: at8, event_id: idOf('evt', 3), response_status: 500, error: null },
+}
+
+const kept_days = { session_days: 90, decision_days: 30, visitor_days: 0, webhook_days: 30 }
+const rate_limits = { secret: 600, publishable: 3000, scored_requests: 12_000, console: 600 }
+
 const full: Api = (apiPath) => {
   if (apiPath === '/engines') return { json: { data: engines } }
+  if (apiPath === '/people') return { json: { data: people } }
+  const [eventId] = /evt_\w+$/.exec(apiPath) ?? []
+  if (eventId)
+    return { json: { data: rowsOf('list events: all').find(({ id }) => id === eventId) } }
+  if (apiPath === '/v1/organizations/org_1') {
+    const { data_policy, ...organization } = Object(recordedAs('own organization').data)
+    const data = { ...organization, data_policy: { ...data_policy, kept_days }, rate_limits }
+    return { json: { data } }
+  }
+  if (apiPath.endsWith('/webhooks/endpoints'))
+    return { json: { data: rowsOf('list endpoints').map((row) => ({ ...row, health })) } }
   if (apiPath.startsWith('/v1/sessions/anomalies')) return { json: { data: anomalies } }
   const by = new URLSearchParams(apiPath.split('?')[1]).get('group_by')
   if (by && by !== 'verdict') return { json: { data: counted(by) } }
@@ -217,11 +257,11 @@ const cases: PageCase[] = [
     // Lists load once the numbers are there.
     parts: 3,
     data: [
+      'Inconclusive 60 %',
       '☑ Add the snippet with your publishable key',
       '☐ Attach a user id',
-      'Inconclusive 60 %',
       'Visitors 5',
-      'inconclusive 3',
+      'As a table',
       '+250 sessions from Selenium on /signup',
       '×12 100 % bots',
       'a_country 4 80 %',
@@ -257,7 +297,7 @@ const cases: PageCase[] = [
       '+2 minutes User attached: ann',
       `Visitor ${shownVisitor} 30 days 3`,
       'Tool playwright',
-      '1\u2009000+',
+      '1 000+',
       'Label as',
       'Score breakdown',
       'WebDriver detected',
@@ -289,23 +329,62 @@ const cases: PageCase[] = [
     parts: 2,
     data: [
       'Refuses',
+      'Failing',
+      '25 % of 4',
+      '120 ms, 1 minute',
       'Accepts',
-      '1 of 2 deliveries succeeded at the first attempt',
-      'failed after 2 attempts',
+      'failed 500',
+      'succeeded 204',
     ],
     empty: ['No endpoints yet.', 'No events yet.'],
   },
   {
     at: 'live/settings',
-    parts: 4,
+    parts: 1,
+    data: ['Create key', 'publishable, native-android', 'Active', 'Show revoked keys (1)'],
+    empty: ['Create key'],
+  },
+  {
+    at: 'live/settings?tab=origins',
+    parts: 1,
+    data: ['Any origin', 'Edit origins'],
+    empty: ['Allowed origins'],
+  },
+  {
+    at: 'live/settings?tab=install',
+    parts: 1,
+    data: ['Send sessions', 'https://tidegate.example/t.js'],
+    empty: ['pk_...'],
+  },
+  {
+    at: 'live/settings?tab=agents',
+    parts: 1,
+    data: ['agent.example', 'Acme'],
+    empty: ['No agent directories.'],
+  },
+  {
+    at: 'live/settings?tab=data',
+    parts: 3,
     data: [
-      'send sessions from any origin',
-      'Send sessions',
-      'server default',
+      'Sessions 90 days',
+      'Visitors forever',
+      'Sessions today 5',
+      'Secret keys 600 units per minute',
       'tidegate-6',
       '3 of 50 visitors',
     ],
-    empty: ['Keys', 'Development'],
+  },
+  {
+    at: 'live/settings?tab=people',
+    parts: 1,
+    data: ['Ben', 'analyst', 'You', 'End session'],
+    empty: ['Create login link'],
+  },
+  {
+    at: 'live/settings?tab=audit',
+    parts: 1,
+    data: ['Organization renamed', 'API key issued', 'operator: keys create'],
+    empty: ['No changes match these filters in this period.'],
   },
 ]
 
@@ -398,10 +477,11 @@ describe('the overview', () => {
   test('splits the chart by a field that is in the URL', async () => {
     await open('live/overview')
     await page.getByLabel('Sessions by').selectOption('country')
-    await expectTexts('a_country 4')
+    const legend = page.locator('.legend')
+    await legend.getByText('a_country').waitFor()
     expect(page.url()).toMatch(/split=country$/)
     await page.goBack()
-    await expectTexts('inconclusive 3')
+    await legend.getByText('inconclusive').waitFor()
   })
 
   test('requests only the lists on the screen', async () => {
@@ -471,7 +551,7 @@ describe('every page', () => {
 
   test.each([
     [`sessions?open=${idOf('sid', 13)}`, ['Open as page', 'bot 100'], 'inconclusive 40'],
-    [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today.'], 'failed after 2 attempts'],
+    [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today.'], 'failed 500'],
   ])('%s opens a row and highlights it in the list', async (at, shown, row) => {
     await open(`live/${at}`)
     await expectTexts(...shown)
@@ -545,8 +625,12 @@ describe('every page', () => {
 test.each([
   [`sessions/${sessionId}`, 'final decision', ['Label as', 'Attach']],
   [`visitors/${visitorId}`, 'Storage available', ['Actions', 'Select']],
-  ['webhooks', 'Refuses', ['Send test event', 'Add endpoint', 'Actions']],
-  ['settings', '3 of 50 visitors', ['Teach']],
+  ['webhooks', 'Refuses', ['Add endpoint', 'Actions']],
+  ['settings', 'publishable', ['Create key', 'Actions', 'People']],
+  ['settings?tab=origins', 'Any origin', ['Edit origins']],
+  ['settings?tab=agents', 'agent.example', ['Add directory', 'Remove']],
+  ['settings?tab=people', 'publishable', ['Create login link']],
+  ['settings?tab=data', '3 of 50 visitors', ['Teach']],
 ])('a viewer sees %s without the actions that need other scopes', async (at, shown, actions) => {
   person = { ...ann, role: 'viewer', scopes: ['sessions:read'] }
   await open(`live/${at}`)
@@ -559,8 +643,8 @@ test.each([
   [`sessions/${sessionId}`, 'fraud'],
   [`sessions/${sessionId}`, 'Save', 'Attach'],
   [`visitors/${visitorId}`, 'Export as JSON', 'Actions'],
-  ['webhooks', 'Send test event'],
-  ['settings', /^Teach Blink/],
+  ['webhooks', 'Send test event', 'Actions for Refuses'],
+  ['settings?tab=data', /^Teach Blink/],
 ])('a failed action shows the reason, %s: %s', async (at, name, menu?: string) => {
   await open(`live/${at}`)
   if (menu) await page.getByRole('button', { name: menu }).click()
