@@ -87,10 +87,11 @@ async function findAnomalies(
     ({ field, value }) => field !== 'signal' || roleOf(value) === 'risk',
   )
   const before = await countBaseline(tx, scope, baselineHours(sources, days), watched)
+  const slotsByValue = Map.groupBy(before, ({ field, value }) => `${field} ${value}`)
   const baselineOf = (field: string | null, value: string) => {
     const slots = Array.from({ length: Math.ceil((until - since) / hourMs) + 1 }, () => 0)
-    for (const count of before)
-      if (count.field === field && count.value === value) slots[count.slot] = count.sessions
+    for (const { slot, sessions } of slotsByValue.get(`${field} ${value}`) ?? [])
+      slots[slot] = sessions
     return slots
   }
   const baseline = baselineOf(null, '')

@@ -77,7 +77,7 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     ])
     const licences = await readFile(site('node_modules/tidegate/THIRD-PARTY-LICENSES'), 'utf8')
     // A package of the server, and those of the console's pages.
-    for (const name of ['fastify', '@preact/signals', '@tanstack/query-core', 'preact', 'uplot'])
+    for (const name of ['fastify', '@preact/signals', '@tanstack/query-core', 'preact'])
       expect(licences).toMatch(new RegExp(`^## ${name} [^\n]*\\(MIT\\)\n\n[^#]*Copyright`, 'm'))
     const run = await runThere({ folder: site(), env }, 'node', '--version')
     expect(run.stdout).toBe(`v${version}\n`)

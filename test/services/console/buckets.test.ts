@@ -3,6 +3,7 @@ import {
   bucketsOf,
   bucketTimeFormats,
   isPartialBucket,
+  seriesOf,
   sumOf,
   ticksOf,
 } from '../../../services/console/pages/sessions/buckets.ts'
@@ -25,22 +26,25 @@ const group = (start: string, verdict: string, sessions: number): CountedGroup =
   sessions,
 })
 const bucketsIn = (span: TimeSpan, groups: CountedGroup[] = []) =>
-  bucketsOf({ groups }, span, intervalOf(span))
+  bucketsOf(groups, { span, interval: intervalOf(span), field: 'verdict' })
 
 const hours = { name: 'hour', length: hour } as const
 const afternoon = timeSpan('2026-11-27T12:20:00Z', '2026-11-27T16:40:00Z')
+
+const inHours = (span: TimeSpan, groups: CountedGroup[] = []) =>
+  bucketsOf(groups, { span, interval: hours, field: 'verdict' })
 
 describe('buckets', () => {
   test('cover the entire period, with zeros for intervals without sessions', () => {
     const at = '2026-11-27T13:00:00Z'
     const groups = [group(at, 'bot', 3), group(at, 'human', 2)]
-    const buckets = bucketsOf({ groups }, afternoon, hours)
+    const buckets = inHours(afternoon, groups)
     expect(buckets.map(sumOf)).toEqual([0, 5, 0, 0, 0])
-    expect(buckets[1]?.sessions).toEqual({ human: 2, inconclusive: 0, bot: 3 })
+    expect(buckets[1]?.counts).toEqual([2, 0, 3])
   })
 
   test('are cut at the start and end of the period', () => {
-    const buckets = bucketsOf({ groups: [] }, afternoon, hours)
+    const buckets = inHours(afternoon)
     const [first, last] = [Date.parse('2026-11-27T12:00:00Z'), Date.parse('2026-11-27T16:00:00Z')]
     expect(buckets[0]).toMatchObject({ at: first, since: afternoon.since })
     expect(buckets.at(-1)).toMatchObject({ at: last, until: afternoon.until })
@@ -53,16 +57,50 @@ describe('buckets', () => {
       values: {},
       sessions: 7,
     }
-    const [, second] = bucketsOf({ groups: [expired] }, afternoon, hours)
-    expect(second).toMatchObject({ expired: 7, sessions: { human: 0, inconclusive: 0, bot: 0 } })
+    const [, second] = inHours(afternoon, [expired])
+    expect(second).toMatchObject({ expired: 7, counts: [0, 0, 0] })
   })
 
   test('are partial if they end after the counted time', () => {
-    const buckets = bucketsOf({ groups: [] }, afternoon, hours)
+    const buckets = inHours(afternoon)
     const partial = (until: number) =>
       buckets.filter((bucket) => isPartialBucket(bucket, hours, until))
     expect(partial(afternoon.until)).toEqual(buckets.slice(-1))
     expect(partial(Date.parse('2026-11-27T17:00:00Z'))).toEqual([])
+  })
+})
+
+describe('series', () => {
+  const start = '2026-11-27T13:00:00Z'
+  const counted = (country: string | null, sessions: number): CountedGroup => ({
+    start,
+    kind: 'value',
+    values: { country },
+    sessions,
+  })
+  const other: CountedGroup = { start, kind: 'other', values: {}, sessions: 9 }
+  const groups = [counted('DE', 2), counted('FR', 5), counted(null, 1), counted('DE', 4), other]
+
+  test('are the values of a field, largest first, and then all other ones', () => {
+    expect(seriesOf(groups, 'country').map(({ title, color }) => [title, color])).toEqual([
+      ['DE', '--series-1'],
+      ['FR', '--series-2'],
+      ['none', '--series-3'],
+      ['other', '--series-other'],
+    ])
+    const options = { span: afternoon, interval: hours, field: 'country' } as const
+    expect(bucketsOf(groups, options)[1]?.counts).toEqual([6, 5, 1, 9])
+  })
+
+  test('leave out sessions without an agent, which would hide the others', () => {
+    const agent = (agent_provider: string | null): CountedGroup => ({
+      start,
+      kind: 'value',
+      values: { agent_provider },
+      sessions: 3,
+    })
+    const series = seriesOf([agent(null), agent('openai')], 'agent_provider')
+    expect(series.map(({ title }) => title)).toEqual(['openai'])
   })
 })
 
@@ -97,7 +135,7 @@ describe('axis labels', () => {
     const back = timeSpan('2026-10-24T22:00:00Z', '2026-10-25T10:00:00Z')
     expect(inZone('Europe/Berlin', back, 6)).toEqual(['25 Oct', '03:00', '06:00', '09:00'])
     const { range } = bucketTimeFormats({ name: 'hour', length: hour }, 'Europe/Berlin')
-    const buckets = bucketsOf({ groups: [] }, back, hours)
+    const buckets = inHours(back)
     expect(buckets.slice(2, 4).map(range)).toEqual([
       '25 Oct 2026, 02:00 CEST to 02:00 CET',
       '25 Oct 2026, 02:00 CET to 03:00 CET',

@@ -1,67 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import {
-  findRises,
-  lastDay,
-  missingHandOffs,
+  anomalyTitle,
+  filtersOfAnomaly,
+} from '../../../services/console/pages/overview/anomaly-title.ts'
+import {
+  changeOf,
+  liftSignals,
   previousPeriod,
+  sumSessions,
 } from '../../../services/console/pages/overview/compare.ts'
-import type { SessionAggregates } from '../../../services/readback/schemas/aggregates.ts'
 
 const hour = 3_600_000
 const span = (since: number, until: number) => ({ since, until, last: undefined })
-
-const counts = (
-  sessions: Record<string, number>,
-  { other = 0, is_complete = true } = {},
-): SessionAggregates => ({
-  object: 'session_aggregates',
-  since: '',
-  until: '',
-  is_complete,
-  sessions: 0,
-  ended: 0,
-  visitors: null,
-  users: null,
-  distinct_missing: null,
-  groups: [
-    ...Object.entries(sessions).map(([country, sessions]) => ({
-      start: null,
-      kind: 'value' as const,
-      values: { country },
-      sessions,
-    })),
-    ...(other > 0 ? [{ start: null, kind: 'other' as const, values: {}, sessions: other }] : []),
-  ],
-})
-
-const rises = (current: SessionAggregates, previous: SessionAggregates) =>
-  findRises('country', current, previous)
-
-describe('rises', () => {
-  test('are values with at least 50 sessions, and three times as many as before', () => {
-    const now = counts({ DE: 300, FR: 299, NL: 150, IT: 50, ES: 49 })
-    const before = counts({ DE: 100, FR: 100, NL: 51 })
-    expect(rises(now, before)).toEqual([
-      { value: 'DE', sessions: 300, previousSessions: 100 },
-      { value: 'IT', sessions: 50, previousSessions: 0 },
-    ])
-  })
-
-  test('assume the smallest separate count of the day before for values that were among "other"', () => {
-    const before = counts({ FR: 900, NL: 40 }, { other: 500 })
-    expect(rises(counts({ DE: 119, IT: 120 }), before)).toEqual([
-      { value: 'IT', sessions: 120, previousSessions: 40 },
-    ])
-  })
-
-  test('are none if the counts are incomplete, or for sessions without a value', () => {
-    const now = counts({ DE: 300 })
-    expect(rises(now, counts({}, { is_complete: false }))).toEqual([])
-    expect(rises({ ...now, is_complete: false }, counts({}))).toEqual([])
-    const none = { start: null, kind: 'value' as const, values: { country: null }, sessions: 300 }
-    expect(rises({ ...now, groups: [none] }, counts({}))).toEqual([])
-  })
-})
 
 test('the previous period covers the same times of day', () => {
   expect(previousPeriod(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
@@ -69,27 +19,106 @@ test('the previous period covers the same times of day', () => {
   expect(previousPeriod(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
 })
 
-test('the last day of a period is the entire period if it is shorter', () => {
-  expect(lastDay(span(0, 72 * hour))).toEqual(span(48 * hour, 72 * hour))
-  expect(lastDay(span(0, hour))).toEqual(span(0, hour))
+describe('a change', () => {
+  test('of a number is in percent, and of a share in percentage points', () => {
+    expect(changeOf({ part: 150 }, { part: 100 })).toEqual({
+      text: '▲ 50 %',
+      words: '50 percent more than',
+    })
+    expect(changeOf({ part: 5, whole: 100 }, { part: 20, whole: 200 })).toEqual({
+      text: '▼ 5.0 pp',
+      words: '5.0 percentage points less than',
+    })
+    expect(changeOf({ part: 1, whole: 10 }, { part: 0, whole: 10 })?.text).toBe('▲ 10 pp')
+    expect(changeOf({ part: 10_000 }, { part: 10_001 })?.text).toBe('no change')
+  })
+
+  test('is unknown without anything to compare with', () => {
+    expect(changeOf({ part: 5 }, { part: 0 })).toBeUndefined()
+    expect(changeOf({ part: null }, { part: 5 })).toBeUndefined()
+    expect(changeOf({ part: 5, whole: 10 }, { part: 0, whole: 0 })).toBeUndefined()
+  })
 })
 
-test('hosts are ordered by sessions that were never handed off', () => {
-  const group = (page_host: string | null, handed_off: string, sessions: number) => ({
-    start: null,
-    kind: 'value' as const,
-    values: { page_host, handed_off },
-    sessions,
-  })
+const group = (values: Record<string, string | null>, sessions: number) => ({
+  start: null,
+  kind: 'value' as const,
+  values,
+  sessions,
+})
+
+test('sessions are summed over the groups with all values', () => {
   const groups = [
-    group('a.example', 'true', 90),
-    group('b.example', 'false', 20),
-    group('a.example', 'false', 10),
-    group('c.example', 'true', 5),
-    group(null, 'false', 7),
+    group({ page_host: 'a.example', handed_off: 'true' }, 90),
+    group({ page_host: 'a.example', handed_off: 'false' }, 10),
+    group({ page_host: null, handed_off: 'false' }, 7),
+    { ...group({}, 5), kind: 'other' as const },
   ]
-  expect(missingHandOffs({ groups })).toEqual([
-    { host: 'b.example', sessions: 20, missing: 20 },
-    { host: 'a.example', sessions: 100, missing: 10 },
+  expect(sumSessions(groups, { handed_off: 'false' })).toBe(17)
+  expect(sumSessions(groups, { page_host: 'a.example', handed_off: 'false' })).toBe(10)
+})
+
+test('signals are ordered by their share of bots against that of others', () => {
+  const of = (signal: string, bots: number, others: number) => [
+    group({ signal, verdict: 'bot' }, bots),
+    group({ signal, verdict: 'human' }, others),
+  ]
+  const groups = [
+    ...of('everywhere', 100, 900),
+    ...of('webdriver', 80, 1),
+    ...of('rare', 4, 0),
+    ...of('common', 60, 90),
+    ...of('trust', 10, 800),
+  ]
+  expect(liftSignals(groups, { bots: 100, others: 900 })).toEqual([
+    { signal: 'webdriver', share: 0.8, lift: expect.closeTo(358, 0) },
+    { signal: 'common', share: 0.6, lift: expect.closeTo(5.9, 1) },
   ])
+})
+
+describe('the title of an anomaly', () => {
+  const at = Date.parse('2026-11-27T12:00:00Z')
+  const anomaly = (
+    values: [field: 'attribution' | 'asn' | 'signal' | 'page_path', string, number][],
+  ) => ({
+    values: values.map(([field, value, sessions]) => ({ field, value, sessions })),
+    sessions: 260,
+    expected: 10,
+    lift: 13,
+    bots: 260,
+    bot_lift: 20,
+    started_at: '2026-11-27T09:24:30.000Z',
+    series: [],
+  })
+  const title = (...values: Parameters<typeof anomaly>[0]) =>
+    anomalyTitle(anomaly(values), at, 'UTC')
+
+  test('names the tool and the path, and links to their sessions', () => {
+    const selenium = anomaly([
+      ['signal', 'selenium_globals', 260],
+      ['attribution', 'tool:selenium', 260],
+      ['page_path', '/signup', 250],
+    ])
+    expect(anomalyTitle(selenium, at, 'UTC')).toBe(
+      '+250 sessions from Selenium on /signup since 09:24',
+    )
+    expect(filtersOfAnomaly(selenium)).toEqual({
+      attribution: 'tool:selenium',
+      page_path: '/signup',
+    })
+  })
+
+  test('leaves out values that few of its sessions have, and names a signal if there is no source', () => {
+    expect(title(['signal', 'lone_click', 260], ['asn', '64500', 100])).toBe(
+      '+250 sessions with lone click since 09:24',
+    )
+    expect(title(['asn', '64500', 260])).toBe('+250 sessions from AS64500 since 09:24')
+  })
+
+  test('has the date if it began more than a day ago', () => {
+    const later = at + 3 * 24 * hour
+    expect(anomalyTitle(anomaly([['page_path', '/', 260]]), later, 'UTC')).toBe(
+      '+250 sessions on / since 27 Nov, 09:24',
+    )
+  })
 })

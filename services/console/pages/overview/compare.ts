@@ -1,4 +1,3 @@
-import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import type { TimeSpan } from '../shared/span.ts'
 
@@ -10,67 +9,58 @@ export function previousPeriod({ since, until }: TimeSpan): TimeSpan {
   return { since: since - shift, until: until - shift, last: undefined }
 }
 
-/** Returns the last day of a period, or the entire period if it is shorter. */
-export const lastDay = (span: TimeSpan): TimeSpan =>
-  span.until - span.since <= day
-    ? span
-    : { since: span.until - day, until: span.until, last: undefined }
+type Groups = SessionAggregates['groups']
 
-export interface Rise {
-  value: string
-  sessions: number
-  /** Sessions in the same hours of the day before; an upper bound if the value was among "other". */
-  previousSessions: number
+/** Returns the number of sessions in the groups with these values. */
+export const sumSessions = (groups: Groups, wanted: Record<string, string>): number =>
+  groups
+    .filter(({ values }) =>
+      Object.entries(values).every(([name, value]) => (wanted[name] ?? value) === value),
+    )
+    .reduce((sum, { kind, sessions }) => sum + (kind === 'value' ? sessions : 0), 0)
+
+export interface Amount {
+  /** null = not counted. */
+  part: number | null
+  /** Present for a share. */
+  whole?: number
 }
 
-const minSessions = 50
-const minFactor = 3
+const comparableOf = ({ part, whole }: Amount) =>
+  part === null || whole === undefined ? part : whole === 0 ? null : (100 * part) / whole
 
-/**
- * Returns values with at least 50 sessions and three times as many as in the same hours of the day before, largest
- * first.
- */
-export function findRises(
-  field: GroupField,
-  current: SessionAggregates,
-  previous: SessionAggregates,
-): Rise[] {
-  if (!current.is_complete || !previous.is_complete) return []
-  const previousCounts = new Map(
-    previous.groups.map(({ values, sessions }) => [values[field], sessions]),
-  )
-  const separateCounts = previous.groups
-    .filter(({ kind }) => kind === 'value')
-    .map(({ sessions }) => sessions)
-  const maxOtherCount = previous.groups.some(({ kind }) => kind === 'other')
-    ? Math.min(...separateCounts)
-    : 0
-  return current.groups.flatMap(({ values, sessions }) => {
-    const value = values[field]
-    const previousSessions = previousCounts.get(value) ?? maxOtherCount
-    return value && sessions >= minSessions && sessions >= minFactor * previousSessions
-      ? [{ value, sessions, previousSessions }]
-      : []
-  })
-}
-
-export interface MissingHandOffs {
-  host: string
-  sessions: number
-  missing: number
-}
-
-/** Returns the hosts with sessions without a hand-off, most first. Takes counts by host and hand-off. */
-export function missingHandOffs({ groups }: Pick<SessionAggregates, 'groups'>): MissingHandOffs[] {
-  const hosts = new Map<string, MissingHandOffs>()
-  for (const { values, sessions } of groups) {
-    const { page_host: host, handed_off: handedOff } = values
-    if (!host) continue
-    const sum = hosts.get(host) ?? { host, sessions: 0, missing: 0 }
-    const missing = sum.missing + (handedOff === 'false' ? sessions : 0)
-    hosts.set(host, { host, sessions: sum.sessions + sessions, missing })
+/** Returns the change of a number in percent, or of a share in percentage points; undefined if there is none to tell. */
+export function changeOf(now: Amount, before: Amount): { text: string; words: string } | undefined {
+  const [current, previous] = [comparableOf(now), comparableOf(before)]
+  const isShare = now.whole !== undefined
+  if (current === null || previous === null || (previous === 0 && !isShare)) return undefined
+  const change = isShare ? current - previous : (100 * current) / previous - 100
+  const amount = Math.abs(change).toFixed(Math.abs(change) < 10 ? 1 : 0)
+  if (Number(amount) === 0) return { text: 'no change', words: 'the same as' }
+  return {
+    text: `${change > 0 ? '▲' : '▼'} ${amount} ${isShare ? 'pp' : '%'}`,
+    words: `${amount} ${isShare ? 'percentage points' : 'percent'} ${change > 0 ? 'more' : 'less'} than`,
   }
-  return [...hosts.values()]
-    .filter(({ missing }) => missing > 0)
-    .sort((a, b) => b.missing - a.missing)
+}
+
+export interface SignalLift {
+  signal: string
+  /** Share of the bots, from 0 to 1. */
+  share: number
+  /** Share of the bots, divided by the share of the other sessions. */
+  lift: number
+}
+
+/** Returns the signals that more than one in 20 bots has, highest lift first. Takes counts by signal and verdict. */
+export function liftSignals(groups: Groups, { bots, others }: { bots: number; others: number }) {
+  const signals = [...new Set(groups.flatMap(({ values }) => values.signal ?? []))]
+  return signals
+    .map((signal): SignalLift => {
+      const ofBots = sumSessions(groups, { signal, verdict: 'bot' })
+      const ofOthers = sumSessions(groups, { signal }) - ofBots
+      const lift = ((ofBots + 1) * (others + 2)) / ((bots + 2) * (ofOthers + 1))
+      return { signal, share: ofBots / Math.max(1, bots), lift }
+    })
+    .filter(({ share, lift }) => share > 0.05 && lift > 1)
+    .sort((a, b) => b.lift - a.lift)
 }

@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { ApiKey } from '../../../organizations/schemas.ts'
 import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
@@ -12,19 +12,50 @@ const pollMs = 30_000
 // The step "Attach a user id" is done once one of the newest sessions has a user.
 const newestSessionsPath = '/v1/sessions?limit=50'
 
-/** Setup checklist of the environment. Renders nothing while loading and once complete. */
-export function GettingStarted() {
+/** Setup checklist of the environment. Without any session, it is the page. Calls `finish` once complete or dismissed. */
+export function GettingStarted({ finish }: { finish: () => void }) {
   const path = organizationPath()
-  const isComplete = useRef(false)
-  const polling = { pollMs: isComplete.current ? undefined : pollMs }
-  const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`, polling).data?.data
-  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, polling)
-    .data?.data
-  const sessions = useResponse<SessionList>(newestSessionsPath, polling).data?.data
-  if (!keys || !endpoints || !sessions) return null
+  const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`, { pollMs }).data?.data
+  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, {
+    pollMs,
+  }).data?.data
+  const sessions = useResponse<SessionList>(newestSessionsPath, { pollMs }).data?.data
+  const steps = keys && endpoints && sessions ? stepsOf(keys, endpoints, sessions) : []
+  const isComplete = steps.length > 0 && steps.every(({ isDone }) => isDone)
+  useEffect(() => {
+    if (isComplete) finish()
+  }, [isComplete])
+  if (!sessions || steps.length === 0 || isComplete) return null
+  return (
+    <div class={sessions.length > 0 ? undefined : 'alone'}>
+      <Panel title="Getting started">
+        <ol class="steps">
+          {steps.map(({ title, page, isDone }) => (
+            <li key={title}>
+              <span aria-hidden="true">{isDone ? '☑' : '☐'}</span>{' '}
+              {isDone ? <s>{title}</s> : <a href={hrefOf({ page })}>{title}</a>}
+              <span class="hidden">{isDone ? ', done' : ', to do'}</span>
+            </li>
+          ))}
+        </ol>
+        <p class="hint">
+          Try it on the <a href={`${serverPath}/demo`}>demo page</a>, or read the{' '}
+          <a href={`${serverPath}/docs/guide/browser-sdk`}>guide</a>.{' '}
+          {sessions.length > 0 && (
+            <button type="button" class="plain" onClick={finish}>
+              Dismiss
+            </button>
+          )}
+        </p>
+      </Panel>
+    </div>
+  )
+}
+
+function stepsOf(keys: ApiKey[], endpoints: WebhookEndpoint[], sessions: SessionList['data']) {
   const isUsable = ({ type, status, environment }: ApiKey) =>
     type === 'publishable' && status === 'active' && environment === currentPage.value?.environment
-  const steps = [
+  return [
     {
       title: 'Add the snippet with your publishable key to a page',
       page: 'settings',
@@ -42,23 +73,4 @@ export function GettingStarted() {
       isDone: endpoints.some(({ status }) => status === 'active'),
     },
   ] as const
-  isComplete.current = steps.every(({ isDone }) => isDone)
-  if (isComplete.current) return null
-  return (
-    <Panel title="Getting started">
-      <ul class="to-do">
-        {steps.map(({ title, page, isDone }) => (
-          <li key={title}>
-            <span aria-hidden="true">{isDone ? '☑' : '☐'}</span>{' '}
-            {isDone ? <s>{title}</s> : <a href={hrefOf({ page })}>{title}</a>}
-            <span class="hidden">{isDone ? ', done' : ', to do'}</span>
-          </li>
-        ))}
-      </ul>
-      <p class="hint">
-        Try it on the <a href={`${serverPath}/demo`}>demo page</a>, or read the{' '}
-        <a href={`${serverPath}/docs/guide/browser-sdk`}>guide</a>.
-      </p>
-    </Panel>
-  )
 }

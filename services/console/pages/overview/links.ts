@@ -11,3 +11,7 @@ export function sessionsHref(span: TimeSpan, filters: Record<string, string>): s
   const times = span.last ? { last: span.last } : timesOf(span)
   return hrefOf({ page: 'sessions', query: new URLSearchParams({ ...times, ...filters }) })
 }
+
+/** Returns the parameters of counts by host and hand-off. */
+export const handOffParameters = (span: TimeSpan): URLSearchParams =>
+  new URLSearchParams({ ...timesOf(span), group_by: 'page_host,handed_off', top: '100' })

@@ -1,186 +1,87 @@
+import { useState } from 'preact/hooks'
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
-import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
-import { verdictOrder } from '../sessions/buckets.ts'
 import { Chart } from '../sessions/chart.tsx'
-import { filterTitles, valueText } from '../sessions/fields.ts'
+import { currentPage, hrefWith, navigate } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
-import { formatNumber, formatPercent } from '../shared/format.ts'
-import { Panel } from '../shared/panel.tsx'
+import { person } from '../shared/person.ts'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
-import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
-import { missingHandOffs, previousPeriod } from './compare.ts'
-import { sessionsHref, timesOf } from './links.ts'
-import './overview.css'
+import { Anomalies } from './anomalies.tsx'
 import { GettingStarted } from './getting-started.tsx'
-import { UnusualActivity } from './unusual.tsx'
+import { timesOf } from './links.ts'
+import './overview.css'
+import { Stats } from './stats.tsx'
+import { TopLists } from './top-lists.tsx'
+
+const splits: [GroupField, string][] = [
+  ['verdict', 'verdict'],
+  ['page_path', 'path'],
+  ['country', 'country'],
+  ['asn', 'network'],
+  ['attribution', 'attribution'],
+  ['agent_provider', 'agent'],
+]
+
+const countsOverTime = (span: TimeSpan, field: GroupField) =>
+  new URLSearchParams({
+    ...timesOf(span),
+    interval: intervalOf(span).name,
+    group_by: field,
+    // Six values, and sessions without one.
+    ...(field !== 'verdict' && { top: '7' }),
+  })
 
 export function OverviewPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
+  const setup = `tidegate.setup.${person.value?.organization.id}.${currentPage.value?.environment}`
+  const [isSetUp, setSetUp] = useState(localStorage.getItem(setup) !== null)
+  const finishSetup = () => {
+    localStorage.setItem(setup, 'done')
+    setSetUp(true)
+  }
+  const counts = useCounts(countsOverTime(span, 'verdict'))
   return (
     <>
       <div class="title">
         <h1>Overview</h1>
         <SpanChoice span={span} />
       </div>
-      <GettingStarted />
-      <VerdictsOverTime span={span} />
-      <UnusualActivity span={span} />
-      <div class="columns">
-        <TopValues
-          field="signal"
-          title="Top bot signals"
-          {...{ span }}
-          filters={{ verdict: 'bot' }}
-        />
-        <TopValues
-          field="asn"
-          title="Top bot networks (ASN)"
-          {...{ span }}
-          filters={{ verdict: 'bot' }}
-        />
-        <TopValues field="country" title="Countries" {...{ span }} filters={{}} />
-        <TopValues field="page_path" title="Paths" {...{ span }} filters={{}} />
-        <TopValues
-          field="agent_provider"
-          secondField="agent_status"
-          title="Agents"
-          {...{ span }}
-          filters={{}}
-        />
-        <NotHandedOff span={span} />
+      {!isSetUp && <GettingStarted finish={finishSetup} />}
+      <Loaded response={counts}>{({ data }) => <Stats counts={data} span={span} />}</Loaded>
+      <div class="trends">
+        <SplitChart {...{ query, span }} />
+        <Anomalies span={span} />
       </div>
+      {counts.data && <TopLists span={span} byVerdict={counts.data.data} />}
     </>
   )
 }
 
-function VerdictsOverTime({ span }: { span: TimeSpan }) {
-  const parameters = new URLSearchParams({
-    ...timesOf(span),
-    interval: intervalOf(span).name,
-    group_by: 'verdict',
-  })
-  const response = useCounts(parameters)
-  const previousSpan = previousPeriod(span)
-  const previous = useCounts(new URLSearchParams({ ...timesOf(previousSpan), group_by: 'verdict' }))
+function SplitChart({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
+  const [field] = splits.find(([name]) => name === query.get('split')) ?? ['verdict' as const]
+  const parameters = countsOverTime(span, field)
+  const split = (value: string) => navigate(hrefWith({ split: value === 'verdict' ? null : value }))
   return (
-    <Loaded response={response}>
-      {({ data }) => (
-        <>
-          <ul class="totals">
-            {verdictOrder.map((verdict) => (
-              <li key={verdict}>
-                <a href={sessionsHref(span, { verdict })}>
-                  <VerdictBadge verdict={verdict} />
-                  <b>{formatNumber(sumOf(data, verdict))}</b>
-                  <span>{formatPercent(sumOf(data, verdict), data.sessions)}</span>
-                </a>
-                {previous.data && (
-                  <a class="before" href={sessionsHref(previousSpan, { verdict })}>
-                    was {formatNumber(sumOf(previous.data.data, verdict))}
-                  </a>
-                )}
-              </li>
-            ))}
-          </ul>
-          <Chart counts={data} span={span} />
-          <ApiRequest paths={[`/v1/sessions/aggregates?${parameters}`]} />
-        </>
-      )}
-    </Loaded>
-  )
-}
-
-const sumOf = ({ groups }: SessionAggregates, verdict: string): number =>
-  groups
-    .filter(({ values }) => values.verdict === verdict)
-    .reduce((sum, { sessions }) => sum + sessions, 0)
-
-interface TopProps {
-  field: GroupField
-  secondField?: GroupField
-  title: string
-  span: TimeSpan
-  filters: Record<string, string>
-}
-
-function TopValues({ field, secondField, title, span, filters }: TopProps) {
-  const fields = secondField ? [field, secondField] : [field]
-  const parameters = new URLSearchParams({
-    ...timesOf(span),
-    ...filters,
-    group_by: fields.join(),
-    top: secondField ? '20' : '6',
-  })
-  const response = useCounts(parameters)
-  return (
-    <Panel title={title}>
-      <Loaded response={response}>
-        {({ data: { groups } }) => (
-          <TopList
-            label={filterTitles[field]}
-            entries={groups
-              .filter(({ values }) => values[field])
-              .map(({ values, sessions }) => {
-                const groupFilters = Object.fromEntries(
-                  fields.map((name) => [name, values[name] ?? '']),
-                )
-                return {
-                  text: fields.map((name) => valueText(name, values[name] ?? '')).join(' · '),
-                  href: sessionsHref(span, { ...filters, ...groupFilters }),
-                  count: formatNumber(sessions),
-                }
-              })}
-          />
-        )}
-      </Loaded>
-    </Panel>
-  )
-}
-
-function NotHandedOff({ span }: { span: TimeSpan }) {
-  const group_by = 'page_host,handed_off'
-  const response = useCounts(new URLSearchParams({ ...timesOf(span), group_by, top: '100' }))
-  return (
-    <Panel title="Abandoned before submit">
-      <Loaded response={response}>
+    <section aria-label="Sessions over time">
+      <Loaded response={useCounts(parameters)} lines={8}>
         {({ data }) => (
-          <TopList
-            entries={missingHandOffs(data)
-              .slice(0, 6)
-              .map(({ host, sessions, missing }) => ({
-                text: host,
-                href: sessionsHref(span, { page_host: host, handed_off: 'false' }),
-                count: `${formatNumber(missing)} (${formatPercent(missing, sessions)})`,
-              }))}
-          />
+          <Chart counts={data} {...{ span, field }} height={230}>
+            <label>
+              Sessions by{' '}
+              <select value={field} onChange={({ currentTarget }) => split(currentTarget.value)}>
+                {splits.map(([name, title]) => (
+                  <option key={name} value={name}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            </label>
+          </Chart>
         )}
       </Loaded>
-    </Panel>
-  )
-}
-
-interface TopEntry {
-  text: string
-  /** URL of the counted sessions. */
-  href: string
-  count: string
-}
-
-function TopList({ label, entries }: { label?: string; entries: TopEntry[] }) {
-  if (entries.length === 0) return <p class="hint">No data in this period</p>
-  return (
-    <ul class="top-list" aria-label={label}>
-      {entries.map(({ text, href, count }) => (
-        <li key={text}>
-          <a href={href}>
-            <span>{text}</span>
-            <span class="number">{count}</span>
-          </a>
-        </li>
-      ))}
-    </ul>
+      <ApiRequest paths={[`/v1/sessions/aggregates?${parameters}`]} />
+    </section>
   )
 }

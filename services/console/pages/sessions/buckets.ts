@@ -1,9 +1,56 @@
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import type { Verdict } from '../../../../schemas/events.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import type { ChartInterval, TimeSpan } from '../shared/span.ts'
+import { valueText } from './fields.ts'
 
-/** Stacking order of verdicts, bottom first. */
-export const verdictOrder = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
+type Group = SessionAggregates['groups'][number]
+
+/** Layer of the stacked bars: sessions with one value of the field, or all other sessions. */
+export interface Series {
+  /** null = no value; undefined = other values. */
+  value: string | null | undefined
+  title: string
+  /** CSS property of the color. */
+  color: string
+  /** Present if the field is the verdict. */
+  verdict?: Verdict
+}
+
+const verdicts = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
+
+// Most sessions have none of these, and would hide those that have one.
+const rareFields: GroupField[] = ['attribution', 'agent_provider']
+
+const valueIn = ({ kind, values }: Group, field: GroupField): Series['value'] =>
+  kind === 'value' ? (values[field] ?? null) : undefined
+
+/** Returns the layers, bottom first: the verdicts, or the values of another field, largest first. */
+export function seriesOf(groups: Group[], field: GroupField): Series[] {
+  if (field === 'verdict')
+    return verdicts.map((verdict) => ({
+      value: verdict,
+      title: verdict,
+      color: `--${verdict}`,
+      verdict,
+    }))
+  const sums = new Map<Series['value'], number>()
+  for (const group of groups) {
+    const value = valueIn(group, field)
+    const isShown = group.kind !== 'ended' && (value !== null || !rareFields.includes(field))
+    if (isShown) sums.set(value, (sums.get(value) ?? 0) + group.sessions)
+  }
+  const hasOther = sums.delete(undefined)
+  const values = [...sums].sort(([, a], [, b]) => b - a).map(([value = null]) => value)
+  return [
+    ...values.map((value, i) => ({
+      value,
+      title: valueText(field, value),
+      color: `--series-${i + 1}`,
+    })),
+    ...(hasOther ? [{ value: undefined, title: 'other', color: '--series-other' }] : []),
+  ]
+}
 
 export interface Bucket {
   /** Start of its interval, in UTC. */
@@ -11,41 +58,47 @@ export interface Bucket {
   /** Counted part of the interval. The ends of the period may cut the first and the last interval. */
   since: number
   until: number
-  sessions: Record<Verdict, number>
-  /** Sessions whose decisions were deleted by retention, so they have no verdict. */
+  /** Sessions by series. */
+  counts: number[]
+  /** Sessions whose decisions were deleted by retention, so they have no values. */
   expired: number
+}
+
+interface BucketOptions {
+  span: TimeSpan
+  interval: ChartInterval
+  field: GroupField
 }
 
 /** Returns a bucket for every interval, including those without sessions. */
 export function bucketsOf(
-  { groups }: Pick<SessionAggregates, 'groups'>,
-  span: TimeSpan,
-  { length }: ChartInterval,
+  groups: Group[],
+  { span, interval: { length }, field }: BucketOptions,
 ): Bucket[] {
+  const series = seriesOf(groups, field)
   const first = Math.floor(span.since / length) * length
-  const count = Math.ceil((span.until - first) / length)
-  const buckets = Array.from({ length: count }, (_, i) => {
+  const buckets = Array.from({ length: Math.ceil((span.until - first) / length) }, (_, i) => {
     const at = first + i * length
-    return {
-      at,
-      since: Math.max(at, span.since),
-      until: Math.min(at + length, span.until),
-      sessions: { human: 0, inconclusive: 0, bot: 0 },
-      expired: 0,
-    }
+    const [since, until] = [Math.max(at, span.since), Math.min(at + length, span.until)]
+    return { at, since, until, counts: series.map(() => 0), expired: 0 }
   })
-  for (const { start, kind, values, sessions } of groups) {
+  for (const group of groups) {
+    const { start, kind, sessions } = group
     const bucket = start && buckets[Math.round((Date.parse(start) - first) / length)]
     if (!bucket) continue
-    const verdict = verdictOrder.find((name) => name === values.verdict)
-    if (verdict) bucket.sessions[verdict] += sessions
     if (kind === 'ended') bucket.expired += sessions
+    else {
+      const value = valueIn(group, field)
+      bucket.counts = bucket.counts.map((count, i) =>
+        series[i]?.value === value ? count + sessions : count,
+      )
+    }
   }
   return buckets
 }
 
-export const sumOf = ({ sessions }: Bucket): number =>
-  verdictOrder.reduce((sum, verdict) => sum + sessions[verdict], 0)
+export const sumOf = ({ counts }: Pick<Bucket, 'counts'>): number =>
+  counts.reduce((sum, sessions) => sum + sessions, 0)
 
 /** Returns true if the counts do not reach the end of the bucket's interval. */
 export const isPartialBucket = (

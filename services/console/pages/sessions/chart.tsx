@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { currentPage, hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
@@ -18,8 +19,9 @@ import {
   bucketsOf,
   bucketTimeFormats,
   isPartialBucket,
+  type Series,
+  seriesOf,
   sumOf,
-  verdictOrder,
 } from './buckets.ts'
 import './chart.css'
 import { Plot } from './plot.tsx'
@@ -28,16 +30,21 @@ import { rememberZoom, zoomedOut } from './zoom.ts'
 interface ChartProps {
   counts: SessionAggregates
   span: TimeSpan
+  /** Field that the counts are grouped by. */
+  field?: GroupField
+  /** Pixels. */
+  height?: number
   /** Shown at the left of the legend. */
   children?: ComponentChildren
 }
 
-/** Sessions over time, stacked by verdict. Dragging zooms in. */
-export function Chart({ counts, span, children }: ChartProps) {
+/** Sessions over time, stacked by a field. Dragging zooms in. */
+export function Chart({ counts, span, field = 'verdict', height = 120, children }: ChartProps) {
   const interval = intervalOf(span)
-  const buckets = bucketsOf(counts, span, interval)
-  const countedTo = Math.min(span.until, Date.now())
+  const series = seriesOf(counts.groups, field)
+  const buckets = bucketsOf(counts.groups, { span, interval, field })
   const last = buckets.at(-1)
+  const countedTo = Math.min(span.until, Date.now())
   const isLastPartial = last !== undefined && isPartialBucket(last, interval, countedTo)
   const hovered = useSignal<number | null>(null)
   const isTableOpen = useSignal(false)
@@ -50,7 +57,7 @@ export function Chart({ counts, span, children }: ChartProps) {
     <figure class="chart">
       <figcaption>
         {children}
-        <Legend {...{ buckets, interval, hovered, isLastPartial }} />
+        <Legend {...{ buckets, series, interval, hovered, isLastPartial }} />
         {interval.name === 'day' && <span>Days in UTC</span>}
         {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
         <button
@@ -64,24 +71,26 @@ export function Chart({ counts, span, children }: ChartProps) {
           As a table
         </button>
       </figcaption>
-      <Plot {...{ buckets, span, interval, isLastPartial, hovered, onSelect }} />
+      <Plot {...{ buckets, series, height, span, interval, isLastPartial, hovered, onSelect }} />
       <ExpiredNote buckets={buckets} />
-      {isTableOpen.value && <Table {...{ buckets, interval }} />}
+      {isTableOpen.value && <Table {...{ buckets, series, field, interval }} />}
     </figure>
   )
 }
 
 interface LegendProps {
   buckets: Bucket[]
+  series: Series[]
   interval: ChartInterval
   hovered: Signal<number | null>
   isLastPartial: boolean
 }
 
-/** The verdicts, with the counts of the bucket under the pointer. Rerenders alone when the pointer moves. */
-function Legend({ buckets, interval, hovered, isLastPartial }: LegendProps) {
+/** The layers with their totals, or the counts of the bucket under the pointer. Rerenders alone when it moves. */
+function Legend({ buckets, series, interval, hovered, isLastPartial }: LegendProps) {
   const bucket = hovered.value === null ? undefined : buckets[hovered.value]
   const isPartial = isLastPartial && bucket !== undefined && bucket === buckets.at(-1)
+  const shown = bucket ? [bucket] : buckets
   return (
     <p class="legend">
       {bucket && (
@@ -90,9 +99,14 @@ function Legend({ buckets, interval, hovered, isLastPartial }: LegendProps) {
           {isPartial && ' (partial)'}: <b>{formatNumber(sumOf(bucket))}</b>
         </span>
       )}
-      {verdictOrder.map((verdict) => (
-        <span key={verdict}>
-          <VerdictBadge verdict={verdict} /> {bucket && formatNumber(bucket.sessions[verdict])}
+      {series.map(({ verdict, title, color }, i) => (
+        <span key={title}>
+          {verdict ? (
+            <VerdictBadge verdict={verdict} />
+          ) : (
+            <span style={{ '--color': `var(${color})` }}>{title}</span>
+          )}{' '}
+          {formatNumber(sumOf({ counts: shown.map(({ counts }) => counts[i] ?? 0) }))}
         </span>
       ))}
     </p>
@@ -113,25 +127,31 @@ function ExpiredNote({ buckets }: { buckets: Bucket[] }) {
   )
 }
 
-function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterval }) {
+interface TableProps extends Pick<LegendProps, 'buckets' | 'series' | 'interval'> {
+  field: GroupField
+}
+
+function Table({ buckets, series, field, interval }: TableProps) {
   const { exact } = bucketTimeFormats(interval)
+  const titles = series.map(({ title }) => title)
   return (
     <div class="scroll">
       <table>
-        <TableHead columns={['Start', ...verdictOrder]} numericColumns={verdictOrder} />
+        <TableHead columns={['Start', ...titles]} numericColumns={titles} />
         <tbody>
           {buckets.map((bucket) => (
             <tr key={bucket.at}>
               <td>
                 <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>
               </td>
-              {verdictOrder.map((verdict) => (
-                <td class="number" key={verdict}>
-                  <a href={hrefOfBucket(bucket, verdict)}>
-                    {formatNumber(bucket.sessions[verdict])}
-                  </a>
-                </td>
-              ))}
+              {series.map(({ value, title }, i) => {
+                const count = formatNumber(bucket.counts[i] ?? 0)
+                return (
+                  <td class="number" key={title}>
+                    {value ? <a href={hrefOfBucket(bucket, { [field]: value })}>{count}</a> : count}
+                  </td>
+                )
+              })}
             </tr>
           ))}
         </tbody>
@@ -141,11 +161,10 @@ function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterv
 }
 
 /** Returns the URL of a bucket's sessions, with the page's filters. */
-function hrefOfBucket({ since, until }: Bucket, verdict?: string): string {
+function hrefOfBucket({ since, until }: Bucket, filters: Record<string, string> = {}): string {
   const query = new URLSearchParams(currentPage.value?.query)
-  for (const name of ['last', 'open']) query.delete(name)
-  query.set('since', isoTime(since))
-  query.set('until', isoTime(until))
-  if (verdict) query.set('verdict', verdict)
+  for (const name of ['last', 'open', 'split']) query.delete(name)
+  const times = { since: isoTime(since), until: isoTime(until) }
+  for (const [name, value] of Object.entries({ ...times, ...filters })) query.set(name, value)
   return hrefOf({ page: 'sessions', query })
 }

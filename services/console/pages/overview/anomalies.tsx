@@ -1,0 +1,68 @@
+import type { SessionAnomalies } from '../../../readback/schemas/anomalies.ts'
+import { useResponse } from '../shared/api.ts'
+import { formatNumber, formatPercent } from '../shared/format.ts'
+import { Panel } from '../shared/panel.tsx'
+import { now, type TimeSpan } from '../shared/span.ts'
+import { Loaded } from '../shell/loaded.tsx'
+import { anomalyTitle, filtersOfAnomaly } from './anomaly-title.ts'
+import { sessionsHref, timesOf } from './links.ts'
+
+/** Values with a far larger share than in the same hours of the days before. */
+export function Anomalies({ span }: { span: TimeSpan }) {
+  const path = `/v1/sessions/anomalies?${new URLSearchParams(timesOf(span))}`
+  const response = useResponse<{ data: SessionAnomalies }>(path, { pollMs: 60_000 })
+  return (
+    <Panel title="Anomalies">
+      <Loaded response={response} lines={5}>
+        {({ data: { anomalies, has_history: hasHistory, until } }) =>
+          anomalies.length === 0 ? (
+            <p class="hint">
+              {hasHistory ? 'No anomalies in this period' : 'Not enough history yet'}
+            </p>
+          ) : (
+            <ol class="anomalies">
+              {anomalies.map((anomaly) => (
+                <AnomalyCard key={anomalyTitle(anomaly, now.value)} {...{ anomaly, until }} />
+              ))}
+            </ol>
+          )
+        }
+      </Loaded>
+    </Panel>
+  )
+}
+
+interface AnomalyCardProps {
+  anomaly: SessionAnomalies['anomalies'][number]
+  until: string
+}
+
+function AnomalyCard({ anomaly, until }: AnomalyCardProps) {
+  const { lift, bots, sessions, series } = anomaly
+  const since = Math.floor(Date.parse(anomaly.started_at) / 60_000) * 60_000
+  const span = { since, until: Date.parse(until), last: undefined }
+  return (
+    <li>
+      <a href={sessionsHref(span, filtersOfAnomaly(anomaly))}>
+        <b>{anomalyTitle(anomaly, now.value)}</b>
+        <SparklineWithBaseline series={series} />
+        <span class="hint">
+          <span class="badge bad">×{formatNumber(lift)}</span> {formatPercent(bots, sessions)} bots
+        </span>
+      </a>
+    </li>
+  )
+}
+
+function SparklineWithBaseline({ series }: Pick<AnomalyCardProps['anomaly'], 'series'>) {
+  const highest = Math.max(1, ...series.flatMap(({ sessions, expected }) => [sessions, expected]))
+  const points = (name: 'sessions' | 'expected') =>
+    series.map((bar, i) => `${i},${1 - bar[name] / highest}`).join(' ')
+  const width = Math.max(1, series.length - 1)
+  return (
+    <svg class="sparkline" viewBox={`0 0 ${width} 1`} preserveAspectRatio="none" aria-hidden="true">
+      <polyline class="baseline" points={points('expected')} />
+      <polyline points={points('sessions')} />
+    </svg>
+  )
+}

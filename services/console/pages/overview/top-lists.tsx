@@ -1,0 +1,165 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
+import { filterTitles, valueText } from '../sessions/fields.ts'
+import { useCounts } from '../shared/counts.ts'
+import { formatNumber, formatPercent } from '../shared/format.ts'
+import { Panel } from '../shared/panel.tsx'
+import type { TimeSpan } from '../shared/span.ts'
+import { TableHead } from '../shared/table-head.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+import { liftSignals, sumSessions } from './compare.ts'
+import { handOffParameters, sessionsHref, timesOf } from './links.ts'
+
+interface Row {
+  value: string
+  cells: [string, string]
+}
+
+interface TopList {
+  title: string
+  field: GroupField
+  filters?: Record<string, string>
+  parameters?: (span: TimeSpan) => URLSearchParams
+  columns?: [string, string]
+  rowsOf?: (counts: SessionAggregates, byVerdict: SessionAggregates) => Row[]
+}
+
+const lists: TopList[] = [
+  {
+    title: 'Top bot signals',
+    field: 'signal',
+    filters: { verdict: 'bot' },
+    parameters: (span) =>
+      new URLSearchParams({ ...timesOf(span), group_by: 'signal,verdict', top: '100' }),
+    columns: ['Of bots', 'vs. others'],
+    rowsOf: signalRows,
+  },
+  { title: 'Top bot networks', field: 'asn', filters: { verdict: 'bot' } },
+  { title: 'Countries', field: 'country' },
+  { title: 'Paths', field: 'page_path' },
+  { title: 'Agents', field: 'agent_provider' },
+  {
+    title: 'Abandoned before submit',
+    field: 'page_host',
+    filters: { handed_off: 'false' },
+    parameters: handOffParameters,
+    rowsOf: abandonedRows,
+  },
+]
+
+interface TopListsProps {
+  span: TimeSpan
+  /** Counts by verdict. */
+  byVerdict: SessionAggregates
+}
+
+/** The most frequent values of several fields. Each list is loaded once it is on the screen. */
+export function TopLists(props: TopListsProps) {
+  return (
+    <div class="columns">
+      {lists.map((list) => (
+        <TopListPanel key={list.title} {...{ list, ...props }} />
+      ))}
+    </div>
+  )
+}
+
+interface TopListProps extends TopListsProps {
+  list: TopList
+}
+
+function TopListPanel(props: TopListProps) {
+  const panel = useRef<HTMLDivElement>(null)
+  const isVisible = useSignal(false)
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) isVisible.value = true
+    })
+    if (panel.current) observer.observe(panel.current)
+    return () => observer.disconnect()
+  }, [])
+  return (
+    <div ref={panel} class="top-values">
+      <Panel title={props.list.title}>{isVisible.value && <TopTable {...props} />}</Panel>
+    </div>
+  )
+}
+
+const rowCount = 5
+
+function TopTable({ list, span, byVerdict }: TopListProps) {
+  const { field, filters = {}, columns = ['Sessions', 'Share'] } = list
+  const response = useCounts(
+    list.parameters?.(span) ??
+      new URLSearchParams({ ...timesOf(span), ...filters, group_by: field, top: '20' }),
+  )
+  return (
+    <Loaded response={response} lines={rowCount}>
+      {({ data }) => {
+        const rows = (list.rowsOf ?? rowsOf)(data, byVerdict)
+        if (rows.length === 0) return <p class="hint">No data in this period</p>
+        return (
+          <>
+            <table>
+              <TableHead columns={[filterTitles[field], ...columns]} numericColumns={columns} />
+              <tbody>
+                {rows.slice(0, rowCount).map(({ value, cells }) => (
+                  <tr key={value}>
+                    <td>
+                      <a href={sessionsHref(span, { ...filters, [field]: value })}>
+                        {valueText(field, value)}
+                      </a>
+                    </td>
+                    {cells.map((cell, i) => (
+                      <td key={columns[i]} class="number">
+                        {cell}
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            {rows.length > rowCount && (
+              <a href={sessionsHref(span, { ...filters, group: field })}>More</a>
+            )}
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function rowsOf({ groups, sessions: total }: SessionAggregates): Row[] {
+  return groups.flatMap(({ values, sessions }) => {
+    const [value] = Object.values(values)
+    return value ? [{ value, cells: [formatNumber(sessions), formatPercent(sessions, total)] }] : []
+  })
+}
+
+function signalRows({ groups }: SessionAggregates, byVerdict: SessionAggregates): Row[] {
+  const bots = sumSessions(byVerdict.groups, { verdict: 'bot' })
+  return liftSignals(groups, { bots, others: byVerdict.sessions - bots }).map(
+    ({ signal, share, lift }) => ({
+      value: signal,
+      cells: [formatPercent(share, 1), `×${formatNumber(lift)}`],
+    }),
+  )
+}
+
+function abandonedRows({ groups }: SessionAggregates): Row[] {
+  const hosts = [...new Set(groups.flatMap(({ values }) => values.page_host ?? []))]
+  return hosts
+    .map((host) => ({
+      value: host,
+      missing: sumSessions(groups, { page_host: host, handed_off: 'false' }),
+      all: sumSessions(groups, { page_host: host }),
+    }))
+    .filter(({ missing }) => missing > 0)
+    .sort((a, b) => b.missing - a.missing)
+    .map(({ value, missing, all }) => ({
+      value,
+      cells: [formatNumber(missing), formatPercent(missing, all)],
+    }))
+}
