@@ -47,17 +47,17 @@ function errorReference(): string {
 </head>
 <body>
 ${siteHeader({ root: '../', current: 'errors' })}
+<main>
 <h1>API errors</h1>
 <p>Every failed request returns this JSON. Branch on <code>code</code> and <code>status</code>: codes are stable,
 while messages are for people and can change. Quote <code>request_id</code> when you ask for help. It is also in the
 header <code>X-Request-Id</code>.</p>
-<pre><code>${escapeHtml(errorExample)}</code></pre>
+<pre tabindex="0"><code>${escapeHtml(errorExample)}</code></pre>
 <p><code>retryable</code> says whether the same request can succeed later. Wait the number of seconds in the header
 <code>Retry-After</code>; without that header, wait longer after each failure.</p>
 <nav aria-label="Codes"><ul>
 ${sections.flatMap(({ entries }) => entries.map(link)).join('\n')}
 </ul></nav>
-<main>
 ${sections.map(section).join('\n')}
 </main>
 </body>

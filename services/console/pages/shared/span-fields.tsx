@@ -21,7 +21,6 @@ export function SpanFields({ span }: { span: TimeSpan }) {
   const exactLink = hrefWith(timeParameters({ since, until, last: undefined }))
   return (
     <Menu
-      name="Time range"
       label={
         span.last
           ? 'Custom'
