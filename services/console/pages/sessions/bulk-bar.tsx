@@ -19,7 +19,7 @@ interface BulkBarProps {
 export function BulkBar({ rows, selection, replaceRows }: BulkBarProps) {
   const { run, isRunning, failure } = useMutation()
   const [done, setDone] = useState<{ markId: string; label: string; before: SessionSummary[] }>()
-  const selected = rows.filter(({ id }) => selection.has(id))
+  const selected = rows.filter(({ id }) => selection.ids().includes(id))
   if (selected.length === 0 && !done) return null
   const label = (label: string) =>
     run(async () => {

@@ -43,11 +43,10 @@ interface Pages {
 interface ListProps {
   query: URLSearchParams
   listPath: string
-  openSessionId: string | null
 }
 
 /** The list of sessions. New ones are inserted by a button, so that rows never move by themselves. */
-export function List({ query, listPath, openSessionId }: ListProps) {
+export function List({ query, listPath }: ListProps) {
   const path = `${listPath}&limit=${pageSize}`
   const first = useResponse<SessionList>(path, { pollMs: 5000 })
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
@@ -66,9 +65,11 @@ export function List({ query, listPath, openSessionId }: ListProps) {
     newest?.data ?? [],
   )
   const rows = sortRows(merged.rows, query)
-  const selection = useSelection(openSessionId)
-  const ids = rows.map(({ id }) => id)
-  useRowKeys({ ids, openSessionId, selection })
+  const selection = useSelection()
+  useRowKeys(
+    rows.map(({ id }) => id),
+    selection,
+  )
   const last = lists.at(-1)
   const [cursor, readTo] = [last?.pagination.next_cursor, last?.meta.read_to]
   const loadNext = (cursor: string) =>
@@ -96,7 +97,7 @@ export function List({ query, listPath, openSessionId }: ListProps) {
       <Loaded response={first} lines={20}>
         {() =>
           rows.length > 0 ? (
-            <SessionRows {...{ rows, openSessionId, query, selection }} />
+            <SessionRows {...{ rows, query, selection }} />
           ) : cursor ? null : (
             <Empty query={query} />
           )

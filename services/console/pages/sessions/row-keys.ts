@@ -1,49 +1,47 @@
 import { useEffect } from 'preact/hooks'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { usePageKeys } from '../shared/keys.ts'
-import type { Selection } from './selection.ts'
-
-interface RowKeys {
-  ids: readonly string[]
-  openSessionId: string | null
-  selection: Selection
-}
+import { openSession, type Selection } from './selection.ts'
 
 const focusRow = (id: string) =>
   document.querySelector<HTMLElement>(`tr[data-id="${CSS.escape(id)}"] .open`)?.focus()
 
+/** Shows a session in the drawer. Going back closes it, regardless of how many were shown. */
+export const showSession = (id: string): void =>
+  navigate(hrefWith({ open: id }), { replace: openSession() !== null })
+
 /** Moves through the rows with `j` and `k`, and opens, selects and closes by keys. The focus is the current row. */
-export function useRowKeys({ ids, openSessionId, selection }: RowKeys): void {
+export function useRowKeys(ids: readonly string[], selection: Selection): void {
   usePageKeys(
     (event) => {
       const { key, shiftKey, target } = event
       const element = target instanceof Element ? target : document.body
-      const current = element.closest<HTMLElement>('tr[data-id]')?.dataset.id ?? openSessionId
-      const open = (id: string) =>
-        navigate(hrefWith({ open: id }), { replace: openSessionId !== null })
+      const shown = openSession()
+      const current = element.closest<HTMLElement>('tr[data-id]')?.dataset.id ?? shown
       const step = { j: 1, k: -1 }[key]
       const next = step && ids[current ? ids.indexOf(current) + step : 0]
       if (next) {
         focusRow(next)
-        if (openSessionId) open(next)
+        if (shown) showSession(next)
       }
-      if (key === 'Escape' && selection.ids.length > 0 && (selection.isNewest || !openSessionId))
+      if (key === 'Escape' && selection.ids().length > 0 && (!shown || selection.isNewest()))
         selection.set([])
-      else if (key === 'Escape' && openSessionId) navigate(hrefWith({ open: null }))
+      else if (key === 'Escape' && shown) navigate(hrefWith({ open: null }))
       if (!current) return
       if (key === 'x') selection.toggle(current, { ids, isRange: false })
       if (key === 'o' || (key === 'Enter' && shiftKey)) {
         event.preventDefault()
         navigate(hrefOf({ page: 'sessions', id: current }))
-      } else if (key === 'Enter' && element.matches('body, [type="checkbox"]')) open(current)
+      } else if (key === 'Enter' && element.matches('body, [type="checkbox"]')) showSession(current)
     },
-    [ids.join(), openSessionId, selection.ids],
+    [ids.join()],
   )
+  const shown = openSession()
   // When the drawer closes, the focus returns to its row.
   useEffect(
     () => () => {
-      if (openSessionId && document.activeElement === document.body) focusRow(openSessionId)
+      if (shown && document.activeElement === document.body) focusRow(shown)
     },
-    [openSessionId],
+    [shown],
   )
 }

@@ -1,26 +1,27 @@
 import type { TargetedMouseEvent } from 'preact'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { hrefWith, navigate } from '../shared/address.ts'
 import { CopyButton } from '../shared/copy.tsx'
 import { shortId } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
 import { columnsIn, type NamedColumn, valuesOf } from './columns.tsx'
 import { filterTitles, parseFilters, valueText, withFilter, withOnlyFilter } from './fields.ts'
 import { hrefOfFilters } from './filters.tsx'
-import type { Selection } from './selection.ts'
+import { showSession } from './row-keys.ts'
+import { openSession, type Selection } from './selection.ts'
 import { SortHeader } from './sort.tsx'
 
 interface SessionRowsProps {
   rows: SessionSummary[]
-  openSessionId: string | null
   query: URLSearchParams
   selection: Selection
 }
 
 /** A table of sessions, with the columns that the URL names. */
-export function SessionRows({ rows, openSessionId, query, selection }: SessionRowsProps) {
+export function SessionRows({ rows, query, selection }: SessionRowsProps) {
   const columns = columnsIn(query)
   const ids = rows.map(({ id }) => id)
+  const selected = new Set(selection.ids())
+  const openSessionId = openSession()
   return (
     <div class="scroll">
       <table class="rows sessions">
@@ -30,7 +31,7 @@ export function SessionRows({ rows, openSessionId, query, selection }: SessionRo
               <input
                 type="checkbox"
                 aria-label="Select all loaded rows"
-                checked={ids.every(selection.has)}
+                checked={ids.every((id) => selected.has(id))}
                 onChange={({ currentTarget }) => selection.set(currentTarget.checked ? ids : [])}
               />
             </td>
@@ -51,7 +52,7 @@ export function SessionRows({ rows, openSessionId, query, selection }: SessionRo
                 <input
                   type="checkbox"
                   aria-label={`Select session ${shortId(row.id)}`}
-                  checked={selection.has(row.id)}
+                  checked={selected.has(row.id)}
                   onClick={({ shiftKey }) => selection.toggle(row.id, { ids, isRange: shiftKey })}
                 />
               </td>
@@ -74,8 +75,7 @@ function openOnClick(event: TargetedMouseEvent<HTMLElement>, id: string): void {
   const isSelecting = document.getSelection()?.isCollapsed === false
   if (isControl || isSelecting || ctrlKey || metaKey || shiftKey || button !== 0) return
   event.preventDefault()
-  const wasOpen = new URLSearchParams(window.location.search).has('open')
-  navigate(hrefWith({ open: id }), { replace: wasOpen })
+  showSession(id)
 }
 
 interface CellProps {

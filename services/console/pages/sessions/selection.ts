@@ -1,36 +1,38 @@
-import { useState } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { currentPage } from '../shared/address.ts'
+
+/** Returns the id of the session in the drawer, also before the page is rendered. */
+export const openSession = (): string | null => currentPage.value?.query.get('open') ?? null
 
 export interface Selection {
-  ids: readonly string[]
-  /** True if the rows were selected while a session was open, so Esc clears them first. */
-  isNewest: boolean
-  has: (id: string) => boolean
+  /** Current ids, also before the page is rendered. */
+  ids: () => readonly string[]
+  /** Returns true if the rows were selected while a session was open, so Esc clears them first. */
+  isNewest: () => boolean
   set: (ids: readonly string[]) => void
   /** Selects or deselects a row, with `isRange` all rows from the one toggled last. */
   toggle: (id: string, options: { ids: readonly string[]; isRange: boolean }) => void
 }
 
 /** Returns the selected rows of a list. */
-export function useSelection(openSessionId: string | null): Selection {
-  const [selected, setSelected] = useState<readonly string[]>([])
-  const [isNewest, setNewest] = useState(false)
-  const [last, setLast] = useState('')
+export function useSelection(): Selection {
+  const selected = useSignal<readonly string[]>([])
+  const isNewest = useSignal(false)
+  const last = useSignal('')
   const set = (ids: readonly string[]) => {
-    if (selected.length === 0) setNewest(openSessionId !== null)
-    setSelected(ids)
+    if (selected.value.length === 0) isNewest.value = openSession() !== null
+    selected.value = ids
   }
-  const has = (id: string) => selected.includes(id)
   return {
-    ids: selected,
-    isNewest,
-    has,
+    ids: () => selected.value,
+    isNewest: () => isNewest.value,
     set,
     toggle(id, { ids, isRange }) {
-      const [from, to] = [isRange ? ids.indexOf(last) : -1, ids.indexOf(id)]
+      const [from, to] = [isRange ? ids.indexOf(last.value) : -1, ids.indexOf(id)]
       const range = from < 0 ? [id] : ids.slice(Math.min(from, to), Math.max(from, to) + 1)
-      const others = selected.filter((other) => !range.includes(other))
-      set(has(id) ? others : [...others, ...range])
-      setLast(id)
+      const others = selected.value.filter((other) => !range.includes(other))
+      set(selected.value.includes(id) ? others : [...others, ...range])
+      last.value = id
     },
   }
 }

@@ -42,7 +42,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
       </div>
       <FilterChips query={query} />
       <SessionCounts {...{ query, span }} />
-      <List {...{ query, listPath, openSessionId }} />
+      <List {...{ query, listPath }} />
       {openSessionId && (
         <aside class="drawer" aria-label="Session">
           <a class="close" href={hrefWith({ open: null })} aria-label="Close">
