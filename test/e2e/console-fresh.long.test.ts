@@ -19,8 +19,8 @@ const rows = (of = page) => of.locator('table.rows tbody tr')
 
 test('a mark is on a list that was seen before it, as soon as the list is there', async () => {
   await page.goto(urlOf('sessions'))
-  await rows().getByRole('link', { name: /^sid_/ }).click()
-  await page.getByRole('link', { name: 'Open as a page' }).click()
+  await rows().getByRole('link', { name: /^Session sid_/ }).click()
+  await page.getByRole('link', { name: 'Open as page' }).click()
   await page.getByRole('button', { name: 'fraud', exact: true }).click()
   await page.getByText('labeled fraud').waitFor()
   const recorded = await recordTexts(page, 'table.rows tbody')
@@ -35,7 +35,7 @@ test('a mark beside the list is in the list, too, before the list would be asked
   const tab = await server.context.newPage()
   await tab.clock.install()
   await tab.goto(urlOf('sessions'))
-  await rows(tab).getByRole('link', { name: /^sid_/ }).click()
+  await rows(tab).getByRole('link', { name: /^Session sid_/ }).click()
   const legitimate = tab.getByRole('group', { name: 'Label as' }).getByText('legitimate')
   await legitimate.waitFor()
   await tab.clock.pauseAt(await tab.evaluate<number>('Date.now() + 1000'))
@@ -77,15 +77,12 @@ test('a refusal is not retried by itself, and a person can', async () => {
 test('nothing is left in memory for the next person who signs in', async () => {
   await page.goto(urlOf('sessions'))
   await rows().first().waitFor()
-  await page.locator('summary', { hasText: /\S/ }).first().click()
+  await page.locator('.account button').first().click()
   await page.getByRole('button', { name: 'Sign out', exact: true }).click()
   await page.getByLabel(/secret key/).fill(server.tidegate.credentials.live.secret_key)
   await page.route('**/console/api/v1/sessions?*', (route) => route.abort())
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page
-    .getByRole('region', { name: 'List' })
-    .getByText('The server is not responding.')
-    .waitFor()
+  await page.getByText('The server is not responding.').waitFor()
   expect(await rows().count()).toBe(0)
   await page.unrouteAll()
   await rows().first().waitFor()
@@ -94,8 +91,8 @@ test('nothing is left in memory for the next person who signs in', async () => {
 test('an erased person is shown no more: not on pages seen before, not by "back", not in another tab', async () => {
   const tab = await server.context.newPage()
   await tab.goto(urlOf('sessions'))
-  await rows(tab).getByRole('link', { name: /^sid_/ }).click()
-  await tab.getByRole('link', { name: 'Open as a page' }).click()
+  await rows(tab).getByRole('link', { name: /^Session sid_/ }).click()
+  await tab.getByRole('link', { name: 'Open as page' }).click()
   const session = tab.locator('article.session')
   await session.waitFor()
 

@@ -56,11 +56,14 @@ async function walk(page: Page, link: string): Promise<{ quoted: string[]; pictu
   await page.waitForSelector('#result[data-state="done"]')
   await page.getByRole('link', said('Console')).click()
   await page.getByRole('link', said('Sessions')).click()
-  const row = page.locator('table.rows tbody tr').first().getByRole('link', { name: /^sid_/ })
+  const row = page
+    .locator('table.rows tbody tr')
+    .first()
+    .getByRole('link', { name: /^Session sid_/ })
   await row.waitFor()
   await picture('console-sessions')
   await row.click()
-  await page.getByRole('link', said('Open as a page')).click()
+  await page.getByRole('link', said('Open as page')).click()
   await page.locator('.signal summary').first().click()
   await page.getByText(said('Looks at').name).first().waitFor()
   console.log(
