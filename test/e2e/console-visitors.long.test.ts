@@ -58,6 +58,12 @@ async function open(id: string): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor()
 }
 
+/** Chooses an action by keyboard. */
+async function act(name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Actions' }).press('Enter')
+  await page.getByRole('button', { name }).press('Enter')
+}
+
 /** By keyboard. */
 async function type(field: Locator, text: string): Promise<void> {
   await field.focus()
@@ -81,9 +87,12 @@ test('a session leads to its visitor, and a user or an id finds one', async () =
   const [{ id = '' } = {}] = data
   await ask(`/v1/sessions/${id}`, { method: 'PATCH', body: { client_user_id: '<b>ann</b>' } })
   await page.goto(urlOf(`sessions/${id}`))
-  await page.getByRole('link', { name: visitor }).first().click()
+  const related = page.getByRole('row', { name: /^Visitor vid_.* 30 days 3$/ })
+  await related.getByRole('link', { name: '3' }).waitFor()
+  await page.getByText('User attached: <b>ann</b>').waitFor()
+  await page.getByTitle(visitor, { exact: true }).first().click()
   await page.getByRole('link', { name: '<b>ann</b>' }).click()
-  await page.getByRole('row', { name: visitor }).waitFor()
+  await page.getByRole('row').getByTitle(visitor).waitFor()
   await page.locator('body').press('g')
   await page.locator('body').press('v')
   await page.getByRole('heading', { name: 'Visitors', exact: true }).waitFor()
@@ -95,32 +104,34 @@ test('a session leads to its visitor, and a user or an id finds one', async () =
 
 test('sessions that are chosen on the line get a visitor of their own, and a merger takes that back', async () => {
   await entries().first().getByRole('checkbox').press('Space')
-  await type(page.locator('#split').getByLabel('Reason (kept permanently'), 'Two people.')
+  await page.getByRole('button', { name: 'Split off 1' }).press('Enter')
+  await type(page.getByLabel('Reason'), 'Two people.')
   await page.keyboard.press('Enter')
-  const said = page.getByRole('status').filter({ hasText: 'Moved 1 session to the visitor' })
-  const other = (await said.getByRole('link').textContent()) ?? ''
+  const moved = page.getByRole('status').filter({ hasText: 'Moved 1 session to vid_' })
+  const other = (await moved.getByRole('link').getAttribute('title')) ?? ''
   await expect.poll(() => entries().count()).toBe(2)
-  await said.getByRole('link').press('Enter')
+  await moved.getByRole('link').press('Enter')
   await expect.poll(() => entries().count()).toBe(1)
   await open(visitor)
-  const merging = page.locator('#merge')
-  await merging.getByLabel('Id of the other visitor').fill(other)
-  await merging.getByLabel('Reason (kept permanently').fill('One person.')
+  await act('Merge …')
+  await page.getByLabel('Id of the other visitor').fill('vid_1')
+  await type(page.getByLabel('Reason'), 'One person.')
   await page.keyboard.press('Enter')
-  await page.getByText('Moved 1 session to this visitor.').waitFor()
+  await page.locator('.field .error').waitFor()
+  server.complaints.splice(0)
+  await page.getByLabel('Id of the other visitor').fill(other)
+  await page.keyboard.press('Enter')
+  await page.getByText('Moved 1 session to this visitor').waitFor()
   await expect.poll(() => entries().count()).toBe(3)
   await open(other)
   await page.getByText('was merged into another').waitFor()
   server.complaints.splice(0)
-  await page.getByRole('link', { name: visitor }).click()
+  await page.getByRole('link').getByText(/^vid_/).click()
   await expect.poll(() => entries().count()).toBe(3)
 })
 
 test('all about the visitor is saved', async () => {
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Export as JSON' }).press('Enter'),
-  ])
+  const [download] = await Promise.all([page.waitForEvent('download'), act('Export as JSON')])
   expect(download.suggestedFilename()).toBe(`${visitor}.json`)
   const saved = JSON.parse(await readFile(await download.path(), 'utf8'))
   expect(saved.sessions).toHaveLength(3)
@@ -129,18 +140,17 @@ test('all about the visitor is saved', async () => {
 test('neither visitors nor one of them hinder people, and neither does the question before erasing', async () => {
   await checkLooks(page, urlOf('visitors'))
   await checkLooks(page, urlOf(`visitors/${visitor}`))
-  await page.getByRole('button', { name: 'Erase …' }).press('Enter')
-  await page.getByText('Erases 3 sessions, 1 visitor').waitFor()
+  await act('Erase …')
+  await page.getByText('Erases 3 sessions with all decisions').waitFor()
   await checkReach(page, 360)
 })
 
 test('erasing wants the id typed, and leaves a receipt', async () => {
-  const erase = page.getByRole('button', { name: 'Erase …' })
-  await erase.press('Enter')
+  await act('Erase …')
   await page.keyboard.press('Escape')
-  await expect.poll(() => page.locator(':focus').textContent()).toBe('Erase …')
-  await page.keyboard.press('Enter')
-  const typed = page.getByLabel('Type the visitor id')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await act('Erase …')
+  const typed = page.getByLabel(/^Type/)
   await type(typed, 'yes')
   await page.keyboard.press('Enter')
   expect(await page.getByRole('dialog').isVisible()).toBe(true)
@@ -156,6 +166,6 @@ test('erasing wants the id typed, and leaves a receipt', async () => {
   expect(receipt).toMatchObject({ visitor_id: visitor, counts: { sessions: 3, visitors: 1 } })
   expect(server.complaints).toEqual([])
   await open(visitor).catch(() => {})
-  await page.getByText('No visitor fingerprint with this id').waitFor()
+  await page.getByText(`Erased on `).getByText(receipt.id).waitFor()
   server.complaints.splice(0)
 })
