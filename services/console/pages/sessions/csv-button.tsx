@@ -30,7 +30,7 @@ export function CsvButton({ path }: { path: string }) {
   )
 }
 
-const truncatedNote = `Saved only the newest ${formatNumber(maxCsvRows)} rows. Narrow the time range, or use "tidegate export sessions".`
+const truncatedNote = `Saved only the first ${formatNumber(maxCsvRows)} rows. Narrow the time range, or use "tidegate export sessions".`
 
 async function readAll(path: string) {
   const rows: SessionSummary[] = []

@@ -86,7 +86,7 @@ export function List({ query, listPath }: ListProps) {
     setPages({ path: loadedPath, lists: replaced })
   }
   return (
-    <section aria-label="List">
+    <section class="sessions-list" aria-label="List">
       <div class="new-rows" role="status">
         {merged.newCount > 0 && (
           <button type="button" class="button" onClick={showNewest}>
