@@ -12,7 +12,14 @@ import {
 } from './count-groups.ts'
 import { verdict as verdictSchema } from './decision-schemas.ts'
 import type { Bind } from './filter-fields.ts'
-import { conditionsOf, hasFactFilters, readsRows, rowCost, type SessionFilters } from './filters.ts'
+import {
+  conditionsOf,
+  hasFactFilters,
+  hasUsableIndex,
+  readsRows,
+  rowCost,
+  type SessionFilters,
+} from './filters.ts'
 import { hourMs, hourStartSql } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
@@ -205,13 +212,21 @@ async function countDistinct(
   if (reason) return { visitors: null, users: null, reason }
   const values: unknown[] = [scope.organizationId, scope.environment]
   const bind: Bind = (value) => `$${values.push(value)}`
+  const where = (conditions: SessionFilters): string =>
+    [inScope, ...conditionsOf(scope, conditions, bind)].join(' and ')
   // The index with visitors and users begins with the verdict.
-  const { verdict = verdictSchema.options } = filters
-  const conditions = conditionsOf(scope, { ...filters, verdict, since, until }, bind)
-  if (needsFacts) conditions.push('s.scoring_version is not null')
+  const period = { since, until, verdict: filters.verdict ?? verdictSchema.options }
+  const decided = needsFacts ? ' and s.scoring_version is not null' : ''
+  const matching = `read.sessions s where ${where({ ...filters, ...period })}${decided}`
+  // No index has both visitors and the filtered columns. Joining two takes half the time of reading rows.
+  const joinsIndexes = !hasUsableIndex(filters) && !readsRows(filters)
+  const source = joinsIndexes
+    ? `matching join read.sessions s using (session_id) where ${where(period)}`
+    : matching
   const { rows } = await tx.query<{ visitors: number; users: number }>(
-    `select count(distinct s.visitor_id)::float8 as visitors, count(distinct s.client_user_id)::float8 as users
-     from read.sessions s where ${[inScope, ...conditions].join(' and ')}`,
+    `${joinsIndexes ? `with matching as materialized (select s.session_id from ${matching})` : ''}
+     select count(distinct s.visitor_id)::float8 as visitors, count(distinct s.client_user_id)::float8 as users
+     from ${source}`,
     values,
   )
   return { visitors: rows[0]?.visitors ?? 0, users: rows[0]?.users ?? 0, reason: null }
