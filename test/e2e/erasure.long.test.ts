@@ -48,7 +48,7 @@ const neverKept = [
 interface Receipt {
   id: string
   session_ids: string[]
-  counts: { sessions: number; open_sessions: number; visitors: number }
+  counts: { sessions: number; open_sessions: number; visitors: number; views?: number }
 }
 
 describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) => {
@@ -194,6 +194,17 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       }, patient)
   }, 300_000)
 
+  function viewOf(one: MarkedVisitor): { name: string; query: string } {
+    const [visitor = ''] = visitors.get(one) ?? []
+    const filter = one.n % 2 === 0 ? { client_user_id: one.userId } : { visitor_id: visitor }
+    return { name: `Person ${one.n}`, query: new URLSearchParams(filter).toString() }
+  }
+
+  it('analysts save views that name them', async () => {
+    for (const one of everybody)
+      await cluster.read(`${organization()}/views`, { method: 'POST', body: viewOf(one) })
+  })
+
   it('their agents sign up for a service, and they approve', async () => {
     const gate = { baseUrl: cluster.baseUrl, serviceId: 'acme-mail' }
     for (const one of everybody) signups.set(one, await signUpMarked(one, gate))
@@ -252,6 +263,12 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
         nextAction: 'new_session',
       })
   }, 300_000)
+
+  it('the views that name them are deleted, and counted', async () => {
+    const left = await cluster.read<{ name: string }[]>(`${organization()}/views`)
+    expect(left.map(({ name }) => name)).toEqual(others.map(({ n }) => `Person ${n}`))
+    expect(receipts.reduce((sum, { counts }) => sum + (counts.views ?? 0), 0)).toBe(erasedPeople)
+  })
 
   it('who opens another session with what the browser kept is found by the next DELETE', async () => {
     const [, one] = gone
