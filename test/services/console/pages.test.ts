@@ -628,7 +628,7 @@ describe('every page', () => {
     }
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'CSV' }).click()
-    await expectTexts('Saved only the newest')
+    await expectTexts('Saved only the first')
     expect((await saved).suggestedFilename()).toBe('sessions-first-10000.csv')
     const lines = readFileSync(await (await saved).path(), 'utf8')
       .trimEnd()

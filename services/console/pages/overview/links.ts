@@ -12,6 +12,5 @@ export function sessionsHref(span: TimeSpan, filters: Record<string, string>): s
   return hrefOf({ page: 'sessions', query: new URLSearchParams({ ...times, ...filters }) })
 }
 
-/** Returns the parameters of counts by host and hand-off. */
-export const handOffParameters = (span: TimeSpan): URLSearchParams =>
-  new URLSearchParams({ ...timesOf(span), group_by: 'page_host,handed_off', top: '100' })
+/** Returns the parameters of counts without visitors and users, which take longest. */
+export const groupingBy = (group_by: string, top: string) => ({ group_by, top, distinct: 'false' })

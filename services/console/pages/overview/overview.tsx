@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import { seriesCount } from '../sessions/buckets.ts'
 import { Chart } from '../sessions/chart.tsx'
 import { currentPage, hrefWith, navigate } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -10,7 +11,7 @@ import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Anomalies } from './anomalies.tsx'
 import { GettingStarted } from './getting-started.tsx'
-import { timesOf } from './links.ts'
+import { groupingBy, timesOf } from './links.ts'
 import './overview.css'
 import { Stats } from './stats.tsx'
 import { TopLists } from './top-lists.tsx'
@@ -28,9 +29,7 @@ const countsOverTime = (span: TimeSpan, field: GroupField) =>
   new URLSearchParams({
     ...timesOf(span),
     interval: intervalOf(span).name,
-    group_by: field,
-    // Six values, and sessions without one.
-    ...(field !== 'verdict' && { top: '7' }),
+    ...(field === 'verdict' ? { group_by: field } : groupingBy(field, seriesCount(field))),
   })
 
 export function OverviewPage({ query }: { query: URLSearchParams }) {

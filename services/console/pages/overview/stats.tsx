@@ -6,15 +6,18 @@ import { formatNumber, formatPercent } from '../shared/format.ts'
 import { intervalOf, type TimeSpan } from '../shared/span.ts'
 import { Sparkline } from '../shared/sparkline.tsx'
 import { type Amount, changeOf, previousPeriod, sumSessions } from './compare.ts'
-import { handOffParameters, sessionsHref, timesOf } from './links.ts'
+import { groupingBy, sessionsHref, timesOf } from './links.ts'
 
 /** Key numbers of the period, each with its change from the previous period. */
 export function Stats({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {
   const earlier = previousPeriod(span)
   const byVerdict = new URLSearchParams({ ...timesOf(earlier), group_by: 'verdict' })
   const previous = useCounts(byVerdict).data?.data
-  const handOffs = useCounts(handOffParameters(span)).data?.data
-  const previousHandOffs = useCounts(handOffParameters(earlier)).data?.data
+  // The list of abandoned hosts has the same request.
+  const byHandOff = groupingBy('page_host,handed_off', '100')
+  const handOffs = useCounts(new URLSearchParams({ ...timesOf(span), ...byHandOff })).data?.data
+  const previousHandOffs = useCounts(new URLSearchParams({ ...timesOf(earlier), ...byHandOff }))
+    .data?.data
   const buckets = bucketsOf(counts.groups, { span, interval: intervalOf(span), field: 'verdict' })
   const sharesOf = (i: number) =>
     buckets.map((bar) => (bar.counts[i] ?? 0) / Math.max(1, sumOf(bar)))

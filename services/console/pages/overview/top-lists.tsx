@@ -4,13 +4,13 @@ import type { GroupField } from '../../../../projections/sessions/count-groups.t
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { filterTitles, valueText } from '../sessions/fields.ts'
 import { useCounts } from '../shared/counts.ts'
+import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
 import type { TimeSpan } from '../shared/span.ts'
-import { TableHead } from '../shared/table-head.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { liftSignals, sumSessions } from './compare.ts'
-import { handOffParameters, sessionsHref, timesOf } from './links.ts'
+import { groupingBy, sessionsHref, timesOf } from './links.ts'
 
 interface Row {
   value: string
@@ -21,7 +21,8 @@ interface TopList {
   title: string
   field: GroupField
   filters?: Record<string, string>
-  parameters?: (span: TimeSpan) => URLSearchParams
+  /** Default: the field. */
+  groupBy?: string
   columns?: [string, string]
   rowsOf?: (counts: SessionAggregates, byVerdict: SessionAggregates) => Row[]
 }
@@ -31,8 +32,7 @@ const lists: TopList[] = [
     title: 'Top bot signals',
     field: 'signal',
     filters: { verdict: 'bot' },
-    parameters: (span) =>
-      new URLSearchParams({ ...timesOf(span), group_by: 'signal,verdict', top: '100' }),
+    groupBy: 'signal,verdict',
     columns: ['Of bots', 'vs. others'],
     rowsOf: signalRows,
   },
@@ -44,7 +44,7 @@ const lists: TopList[] = [
     title: 'Abandoned before submit',
     field: 'page_host',
     filters: { handed_off: 'false' },
-    parameters: handOffParameters,
+    groupBy: 'page_host,handed_off',
     rowsOf: abandonedRows,
   },
 ]
@@ -91,9 +91,12 @@ const rowCount = 5
 
 function TopTable({ list, span, byVerdict }: TopListProps) {
   const { field, filters = {}, columns = ['Sessions', 'Share'] } = list
-  const response = useCounts(
-    list.parameters?.(span) ??
-      new URLSearchParams({ ...timesOf(span), ...filters, group_by: field, top: '20' }),
+  const grouping = list.groupBy
+    ? groupingBy(list.groupBy, '100')
+    : { ...groupingBy(field, '20'), ...filters }
+  const response = useCounts(new URLSearchParams({ ...timesOf(span), ...grouping }))
+  const linkOf = ({ value }: Row) => (
+    <a href={sessionsHref(span, { ...filters, [field]: value })}>{valueText(field, value)}</a>
   )
   return (
     <Loaded response={response} lines={rowCount}>
@@ -102,25 +105,16 @@ function TopTable({ list, span, byVerdict }: TopListProps) {
         if (rows.length === 0) return <p class="hint">No data in this period</p>
         return (
           <>
-            <table>
-              <TableHead columns={[filterTitles[field], ...columns]} numericColumns={columns} />
-              <tbody>
-                {rows.slice(0, rowCount).map(({ value, cells }) => (
-                  <tr key={value}>
-                    <td>
-                      <a href={sessionsHref(span, { ...filters, [field]: value })}>
-                        {valueText(field, value)}
-                      </a>
-                    </td>
-                    {cells.map((cell, i) => (
-                      <td key={columns[i]} class="number">
-                        {cell}
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+            <DataTable
+              label={list.title}
+              rows={rows.slice(0, rowCount)}
+              keyOf={({ value }) => value}
+              columns={[
+                { title: filterTitles[field], class: 'clip', cell: linkOf },
+                { title: columns[0], class: 'number', cell: ({ cells }) => cells[0] },
+                { title: columns[1], class: 'number', cell: ({ cells }) => cells[1] },
+              ]}
+            />
             {rows.length > rowCount && (
               <a href={sessionsHref(span, { ...filters, group: field })}>More</a>
             )}

@@ -17,23 +17,22 @@ export interface Series {
   verdict?: Verdict
 }
 
-const verdicts = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
+const verdictSeries = (['human', 'inconclusive', 'bot'] as const).map((verdict): Series => {
+  return { value: verdict, title: verdict, color: `--${verdict}`, verdict }
+})
 
 // Most sessions have none of these, and would hide those that have one.
 const rareFields: GroupField[] = ['attribution', 'agent_provider']
+
+/** Returns the number of groups to request for six layers. */
+export const seriesCount = (field: GroupField) => (rareFields.includes(field) ? '7' : '6')
 
 const valueIn = ({ kind, values }: Group, field: GroupField): Series['value'] =>
   kind === 'value' ? (values[field] ?? null) : undefined
 
 /** Returns the layers, bottom first: the verdicts, or the values of another field, largest first. */
 export function seriesOf(groups: Group[], field: GroupField): Series[] {
-  if (field === 'verdict')
-    return verdicts.map((verdict) => ({
-      value: verdict,
-      title: verdict,
-      color: `--${verdict}`,
-      verdict,
-    }))
+  if (field === 'verdict') return verdictSeries
   const sums = new Map<Series['value'], number>()
   for (const group of groups) {
     const value = valueIn(group, field)

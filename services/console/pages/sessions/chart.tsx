@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { currentPage, hrefOf, hrefWith, navigate } from '../shared/address.ts'
+import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber, pluralize } from '../shared/format.ts'
 import {
   type ChartInterval,
@@ -12,7 +13,6 @@ import {
   type TimeSpan,
   timeParameters,
 } from '../shared/span.ts'
-import { TableHead } from '../shared/table-head.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import {
   type Bucket,
@@ -46,6 +46,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
   const last = buckets.at(-1)
   const countedTo = Math.min(span.until, Date.now())
   const isLastPartial = last !== undefined && isPartialBucket(last, interval, countedTo)
+  const expired = buckets.reduce((sum, bucket) => sum + bucket.expired, 0)
   const hovered = useSignal<number | null>(null)
   const isTableOpen = useSignal(false)
   const onSelect = (since: number, until: number) => {
@@ -72,7 +73,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
         </button>
       </figcaption>
       <Plot {...{ buckets, series, height, span, interval, isLastPartial, hovered, onSelect }} />
-      <ExpiredNote buckets={buckets} />
+      {expired > 0 && <p class="hint">Not shown: {pluralize('expired session', expired)}</p>}
       {isTableOpen.value && <Table {...{ buckets, series, field, interval }} />}
     </figure>
   )
@@ -113,50 +114,32 @@ function Legend({ buckets, series, interval, hovered, isLastPartial }: LegendPro
   )
 }
 
-function ExpiredNote({ buckets }: { buckets: Bucket[] }) {
-  const expired = buckets.filter((bucket) => bucket.expired > 0)
-  const last = expired.at(-1)
-  if (!last) return null
-  const sessions = expired.reduce((sum, bucket) => sum + bucket.expired, 0)
-  const { exact } = bucketTimeFormats({ name: 'minute', length: 60_000 })
-  return (
-    <p class="hint">
-      Not shown: {pluralize('session', sessions)} before {exact(last.until)} (filtered data deleted
-      by retention)
-    </p>
-  )
-}
-
 interface TableProps extends Pick<LegendProps, 'buckets' | 'series' | 'interval'> {
   field: GroupField
 }
 
 function Table({ buckets, series, field, interval }: TableProps) {
   const { exact } = bucketTimeFormats(interval)
-  const titles = series.map(({ title }) => title)
   return (
-    <div class="scroll">
-      <table>
-        <TableHead columns={['Start', ...titles]} numericColumns={titles} />
-        <tbody>
-          {buckets.map((bucket) => (
-            <tr key={bucket.at}>
-              <td>
-                <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>
-              </td>
-              {series.map(({ value, title }, i) => {
-                const count = formatNumber(bucket.counts[i] ?? 0)
-                return (
-                  <td class="number" key={title}>
-                    {value ? <a href={hrefOfBucket(bucket, { [field]: value })}>{count}</a> : count}
-                  </td>
-                )
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label="Sessions over time"
+      rows={buckets}
+      keyOf={({ at }) => `${at}`}
+      columns={[
+        {
+          title: 'Start',
+          cell: (bucket) => <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>,
+        },
+        ...series.map(({ value, title }, i) => ({
+          title,
+          class: 'number',
+          cell: (bucket: Bucket) => {
+            const count = formatNumber(bucket.counts[i] ?? 0)
+            return value ? <a href={hrefOfBucket(bucket, { [field]: value })}>{count}</a> : count
+          },
+        })),
+      ]}
+    />
   )
 }
 
