@@ -8,7 +8,7 @@ import { inScope } from './search.ts'
 export const watchedFields = [
   ...(['attribution', 'agent_provider', 'page_path', 'asn', 'country', 'signal'] as const),
 ]
-export type WatchedField = (typeof watchedFields)[number]
+type WatchedField = (typeof watchedFields)[number]
 
 export interface WatchedValue {
   field: WatchedField
@@ -21,7 +21,7 @@ export interface WatchedCount extends WatchedValue {
   bots: number
 }
 
-export interface PeriodCounts {
+interface PeriodCounts {
   sessions: number
   bots: number
   values: WatchedCount[]
@@ -98,7 +98,7 @@ export interface BaselineHour {
   slot: number
 }
 
-export interface BaselineCount {
+interface BaselineCount {
   /** null counts all sessions. */
   field: WatchedField | null
   value: string

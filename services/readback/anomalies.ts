@@ -16,7 +16,7 @@ const maxAnomalies = 5
 // The values of one attack overlap, so more of a field would not make more anomalies.
 const maxPerField = 4
 
-export interface Comparison {
+export interface PeriodComparison {
   since: number
   until: number
   sessions: number
@@ -29,7 +29,7 @@ export interface Comparison {
 }
 
 /** Value with far more sessions than before. */
-export interface Rise extends WatchedCount {
+interface Rise extends WatchedCount {
   baseline: number[]
   /** Sessions that the other sessions of the period let expect. */
   expected: number
@@ -55,7 +55,7 @@ const excessOf = ({ sessions, expected }: Rise) => sessions - expected
  * Returns the values that have at least three times their share of the baseline, largest excess first. A share of the
  * baseline is taken at its upper estimate, so that a small baseline does not make rises.
  */
-export function findRises({ sessions, days, baseline, values }: Comparison): Rise[] {
+export function findRises({ sessions, days, baseline, values }: PeriodComparison): Rise[] {
   const baselineSessions = sum(baseline)
   if (days === 0 || baselineSessions < minSessions) return []
   const rises = values.map((count): Rise => {
@@ -103,7 +103,7 @@ const countBoth = (matches: readonly MatchCount[], a: number, b: number) =>
 
 /** Returns at most five anomalies, highest lift first. */
 export function decideAnomalies(
-  comparison: Comparison,
+  comparison: PeriodComparison,
   rises: readonly Rise[],
   matches: readonly MatchCount[],
 ): Anomaly[] {
@@ -115,7 +115,7 @@ export function decideAnomalies(
 }
 
 interface Evidence {
-  comparison: Comparison
+  comparison: PeriodComparison
   rises: readonly Rise[]
   matches: readonly MatchCount[]
 }
@@ -155,7 +155,7 @@ function pathOf(index: number, { sessions }: Rise, matches: readonly MatchCount[
     .map(([value, count]) => ({ field: 'page_path' as const, value, sessions: count }))
 }
 
-function botLiftOf({ sessions, bots }: Rise, total: Comparison): number {
+function botLiftOf({ sessions, bots }: Rise, total: PeriodComparison): number {
   const others = (sessions - bots + 1) / (total.sessions - total.bots + 2)
   return (bots + 1) / (total.bots + 2) / others
 }
@@ -206,7 +206,11 @@ function climbStart(intervals: readonly { sessions: number; expected: number }[]
 }
 
 /** Returns the expected sessions of an interval: those of the period, distributed like the baseline. */
-function expectedAt(at: number, { expected, baseline }: Rise, comparison: Comparison): number {
+function expectedAt(
+  at: number,
+  { expected, baseline }: Rise,
+  comparison: PeriodComparison,
+): number {
   const { since, until } = comparison
   const slot = Math.floor(at / hourMs) - Math.floor(since / hourMs)
   const own = sum(baseline)

@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { MatchCount } from '../../../projections/sessions/anomaly-counts.ts'
 import {
-  type Comparison,
   decideAnomalies,
   findRises,
   groupRises,
+  type PeriodComparison,
 } from '../../../services/readback/anomalies.ts'
 
 const hour = 3_600_000
 const now = 100 * 24 * hour
 
 /** Returns a value with a usual number of sessions per hour, and more in the last hour. */
-const value = (name: string, perHour: number, wave = 0): Comparison['values'][number] => ({
+const value = (name: string, perHour: number, wave = 0): PeriodComparison['values'][number] => ({
   field: name.startsWith('/') ? 'page_path' : 'attribution',
   value: name,
   sessions: 24 * perHour + wave,
@@ -21,7 +21,7 @@ const value = (name: string, perHour: number, wave = 0): Comparison['values'][nu
 })
 
 /** Returns a day with 100 sessions per hour, and more in the last hour. */
-const day = (values: Comparison['values'], wave = 0): Comparison => ({
+const day = (values: PeriodComparison['values'], wave = 0): PeriodComparison => ({
   since: now - 24 * hour,
   until: now,
   days: 1,
@@ -44,7 +44,7 @@ const matchesOf = (wave: number[], sessions: number, usual: [number, number][] =
 ]
 
 describe('rises', () => {
-  const names = (comparison: Comparison) => findRises(comparison).map((rise) => rise.value)
+  const names = (comparison: PeriodComparison) => findRises(comparison).map((rise) => rise.value)
 
   test('are values with at least 50 sessions and three times their share', () => {
     const values = [value('many', 20, 500), value('new', 0, 50), value('few', 0, 49)]

@@ -43,7 +43,7 @@ export function changeOf(now: Amount, before: Amount): { text: string; words: st
   }
 }
 
-export interface SignalLift {
+interface SignalLift {
   signal: string
   /** Share of the bots, from 0 to 1. */
   share: number
