@@ -1,4 +1,4 @@
-import { Fragment, render } from 'preact'
+import { type ComponentChildren, Fragment, render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import '../../../infra/http/tokens.css'
 import '../../../infra/http/base.css'
@@ -13,6 +13,7 @@ import { currentPage, hrefOf, interceptLinks, type PageAddress } from './shared/
 import { escapeInvisible, escapeInvisibleEverywhere } from './shared/escape-invisible.ts'
 import { person } from './shared/person.ts'
 import { startMinuteTicker } from './shared/span.ts'
+import { Skeleton } from './shell/loaded.tsx'
 import { Shell } from './shell/shell.tsx'
 import { VisitorPage } from './visitors/visitor.tsx'
 import { VisitorsPage } from './visitors/visitors.tsx'
@@ -23,13 +24,18 @@ function Console() {
   useEffect(() => {
     document.title = here ? `${escapeInvisible(here.id ?? here.page)} · Tidegate` : 'Tidegate'
   }, [here])
-  if (person.value === undefined) return <p class="waiting">Loading …</p>
+  if (person.value === undefined) return <Skeleton />
   if (person.value === null) return <Login />
   return <Shell>{contentOf(here, person.value)}</Shell>
 }
 
 function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
-  if (!here) return <NoPage />
+  if (!here)
+    return (
+      <DeadEnd title="Page not found">
+        <a href={hrefOf({ page: 'overview' })}>Go to the overview</a>
+      </DeadEnd>
+    )
   if (!environments.includes(here.environment)) return <NoAccess environment={here.environment} />
   return <Fragment key={here.environment}>{pageOf(here)}</Fragment>
 }
@@ -53,27 +59,22 @@ function pageOf(here: PageAddress) {
   }
 }
 
-function NoPage() {
-  return (
-    <section class="note">
-      <h1>Page not found</h1>
-      <p>
-        <a href={hrefOf({ page: 'overview' })}>Go to the overview</a>
-      </p>
-    </section>
-  )
-}
-
 function NoAccess({ environment }: { environment: string }) {
   const [fallback] = person.value?.environments ?? []
   return (
-    <section class="note">
-      <h1>Your session has no access to the environment {environment}</h1>
+    <DeadEnd title={`Your session has no access to the environment ${environment}`}>
       {fallback && (
-        <p>
-          <a href={hrefOf({ environment: fallback, page: 'overview' })}>Go to {fallback}</a>
-        </p>
+        <a href={hrefOf({ environment: fallback, page: 'overview' })}>Go to {fallback}</a>
       )}
+    </DeadEnd>
+  )
+}
+
+function DeadEnd({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="note">
+      <h1>{title}</h1>
+      <p>{children}</p>
     </section>
   )
 }

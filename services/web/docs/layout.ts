@@ -104,7 +104,7 @@ export function indexHtml(sections: DocsSection[], up: string): string {
       ({ file, title: name, about }) =>
         `<li><a href="${up}${addressOf(file)}">${escapeHtml(name)}</a>: ${escapeHtml(about)}</li>`,
     )
-    return `<h2>${escapeHtml(title)}</h2><ul class="index">${items.join('')}</ul>`
+    return `<h2>${escapeHtml(title)}</h2><ul>${items.join('')}</ul>`
   })
   return `<h1>Docs</h1>${parts.join('')}`
 }

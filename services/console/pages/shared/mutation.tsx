@@ -20,23 +20,15 @@ export function useMutation<Name extends string = never>(fieldNames: readonly Na
       setRunning(false)
     }
   }
-  return { run, isRunning, ...failureMessages(failed, fieldNames) }
-}
-
-function failureMessages<Name extends string>(
-  failed: RequestFailure | null,
-  fieldNames: readonly Name[],
-): { errors: Partial<Record<Name, string>>; failure: string | null } {
   const errors: Partial<Record<Name, string>> = {}
-  for (const name of fieldNames) {
-    const field = failed?.fields.find((other) => other.name.split(/[.[]/, 1)[0] === name)
-    if (field) errors[name] = field.message
+  let areAllShown = true
+  for (const { name, message } of failed?.fields ?? []) {
+    const field = fieldNames.find((shown) => shown === name.split(/[.[]/, 1)[0])
+    if (field) errors[field] ??= message
+    else areAllShown = false
   }
-  const areAllShown = failed?.fields.every(({ name }) =>
-    fieldNames.some((shown) => name.split(/[.[]/, 1)[0] === shown),
-  )
-  const isShown = failed !== null && failed.fields.length > 0 && areAllShown
-  return { errors, failure: failed === null || isShown ? null : failed.message }
+  const isShown = areAllShown && Object.keys(errors).length > 0
+  return { run, isRunning, errors, failure: failed && !isShown ? failed.message : null }
 }
 
 export function MutationFailure({ failure }: { failure: string | null }) {
