@@ -32,8 +32,8 @@ export interface RelatedTo
 
 export const maxRelated = 1000
 const dayMs = 86_400_000
-// Bounds the sessions of the last day that are read, because no index finds these fields. Takes about 50 ms.
-const maxRecent = 100_000
+// Bounds the sessions of the last day that are read, because no index finds these fields. Takes about 100 ms.
+const maxRecent = 50_000
 
 /**
  * Counts the sessions that share a value with the session, itself included. By visitor, user and address, which have

@@ -96,7 +96,7 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
   })
 }
 
-// Units. The counts read up to a hundred thousand index entries.
+// Units. The counts read up to fifty thousand index entries.
 const relatedCost = 5
 
 function countRelatedTo(

@@ -57,10 +57,20 @@ export const costly: Record<string, Costly> = {
     ]
     return query('/v1/sessions/aggregates', ...each)
   },
-  getSession: ({ url }) => query(url, 'include=identification&include=score&include=log'),
+  getSession: ({ url }) =>
+    query(
+      url,
+      'include=identification&include=score&include=log',
+      'include=timeline&include=related',
+    ),
   getVisitorFingerprint: ({ url }) => query(url, 'include=identification'),
   listVisitorFingerprints: () =>
-    query('/v1/fingerprints', 'limit=200&sort=seen_count', 'limit=200&search=zzzzzz', 'search=a1'),
+    query(
+      '/v1/fingerprints',
+      'limit=200&include=latest_session&sort=seen_count',
+      'limit=200&search=zzzzzz',
+      'search=a1',
+    ),
   listEvents: ({ url }) => query(url, 'limit=100'),
   listOrganizationAuditLog: ({ url }) => query(url, 'limit=200'),
   markSessions: (example, { sessionIds, call }) => [

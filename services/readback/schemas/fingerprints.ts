@@ -115,6 +115,7 @@ const activity = z.strictObject({
 })
 
 export const visitorDetailSchema = visitorSummarySchema
+  .omit({ latest_session: true })
   .extend({
     components: z.strictObject({ vector: z.array(z.number()) }),
     identification: identificationSchema

@@ -58,7 +58,14 @@ function shown(event: SessionScored, index: number): unknown {
   }
   const model = event.model === modelId(standardModel) ? standardModel : undefined
   const score = explainScore(event, model)
-  return JSON.parse(JSON.stringify(sessionDetail(row, { score, withLogPosition: true })))
+  const isEven = index % 2 === 0
+  const at = startedAt + index
+  const kind = isEven ? ('opened' as const) : ('marked' as const)
+  const timeline = [{ kind, at, event_id: isEven ? null : event.event_id, value: `${index}` }]
+  const field = isEven ? ('ip' as const) : ('asn' as const)
+  const related = [{ field, value: `${index}`, sessions: index, since: at }]
+  const extras = { score, withLogPosition: true, timeline, related }
+  return JSON.parse(JSON.stringify(sessionDetail(row, extras)))
 }
 
 /** The same snapshot with every value another one. */
