@@ -21,25 +21,29 @@ export function DataAndLimits() {
   const model = useResponse<{ data: ScoringModelResponse }>(modelPath)
   return (
     <>
+      <Loaded response={organization} lines={6}>
+        {({ data }) => (
+          <div class="columns">
+            <Retention organization={data} />
+            <Limits organization={data} />
+          </div>
+        )}
+      </Loaded>
       <div class="columns">
-        <Loaded response={organization}>{({ data }) => <Retention organization={data} />}</Loaded>
-        <Loaded response={organization}>{({ data }) => <Limits organization={data} />}</Loaded>
-        <div>
-          <Loaded response={model}>
-            {({ data: { id, is_standard, effective_at } }) => (
-              <Panel title="Scoring model">
-                <FactList
-                  facts={{
-                    Model: id,
-                    Standard: is_standard ? 'yes' : 'no, specific to this organization',
-                    'Active since': effective_at && <RelativeTime at={effective_at} />,
-                  }}
-                />
-              </Panel>
-            )}
-          </Loaded>
-          <EnginesPanel />
-        </div>
+        <Loaded response={model}>
+          {({ data: { id, is_standard, effective_at } }) => (
+            <Panel title="Scoring model">
+              <FactList
+                facts={{
+                  Model: id,
+                  Standard: is_standard ? 'yes' : 'no, specific to this organization',
+                  'Active since': effective_at && <RelativeTime at={effective_at} />,
+                }}
+              />
+            </Panel>
+          )}
+        </Loaded>
+        <EnginesPanel />
       </div>
       <ApiRequest paths={[path, modelPath]} />
     </>

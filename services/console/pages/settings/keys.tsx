@@ -35,9 +35,13 @@ export function Keys({ query }: { query: URLSearchParams }) {
   return (
     <>
       <div class="title">
-        <a href={hrefWith({ revoked: showsRevoked ? null : 'true' })}>
-          {showsRevoked ? 'Hide revoked keys' : `Show revoked keys (${revokedCount})`}
-        </a>
+        <span>
+          {revokedCount > 0 && (
+            <a href={hrefWith({ revoked: showsRevoked ? null : 'true' })}>
+              {showsRevoked ? 'Hide revoked keys' : `Show revoked keys (${revokedCount})`}
+            </a>
+          )}
+        </span>
         {mayManage && <CreateKey />}
       </div>
       <Loaded response={response}>

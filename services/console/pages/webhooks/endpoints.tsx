@@ -69,7 +69,7 @@ function HealthBadge({ disabled_reason, health, previous_secret_ends_at: end }: 
   const { status, last_failure: failure } = health
   return (
     <>
-      {badges[status]}
+      {badges[status]}{' '}
       {status === 'failing' && failure && (
         <a href={hrefWith({ open: failure.event_id })}>
           {failure.response_status ?? 'No response'}, <RelativeTime at={failure.at} />

@@ -33,7 +33,11 @@ export function Events({ events, endpointName, open }: EventsProps) {
             { title: 'Time', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
             {
               title: 'Event',
-              cell: ({ id, type }) => <a href={hrefWith({ open: id })}>{type}</a>,
+              cell: ({ id, type }) => (
+                <a href={hrefWith({ open: id })} data-event={id}>
+                  {type}
+                </a>
+              ),
             },
             { title: 'Subject', class: 'mono', cell: ({ subject }) => <Subject {...subject} /> },
             { title: 'Deliveries', cell: (event) => <Deliveries {...event} /> },
@@ -75,20 +79,23 @@ export function DeliveryBadge({ delivery }: { delivery: WebhookDelivery }) {
   )
 }
 
-/** Opens events with j and k, closes with Esc, and goes to the session of the open one with Enter. */
+/** Moves through the events with `j` and `k`; `o` goes to the session, and Esc closes. The focus is the current event. */
 function useEventKeys(events: WebhookEvent[], open: string | null): void {
   const ids = events.map(({ id }) => id)
-  const index = open ? ids.indexOf(open) : -1
-  const subject = events[index]?.subject
   usePageKeys(
     ({ key, target }) => {
+      const focused = target instanceof HTMLElement ? target.dataset.event : undefined
+      const current = focused ?? open
       const step = { j: 1, k: -1 }[key]
-      const next = step && ids[index < 0 ? 0 : index + step]
-      if (next) navigate(hrefWith({ open: next }), { replace: open !== null })
-      const hasMenu = document.querySelector(':popover-open') !== null
-      if (key === 'Escape' && open && !hasMenu) navigate(hrefWith({ open: null }))
-      if (key === 'Enter' && target === document.body && subject?.type === 'session')
+      const next = step && ids[current ? ids.indexOf(current) + step : 0]
+      if (next) {
+        document.querySelector<HTMLElement>(`[data-event="${next}"]`)?.focus()
+        if (open) navigate(hrefWith({ open: next }), { replace: true })
+      }
+      const subject = events.find(({ id }) => id === current)?.subject
+      if (key === 'o' && subject?.type === 'session')
         navigate(hrefOf({ page: 'sessions', id: subject.id }))
+      if (key === 'Escape' && open) navigate(hrefWith({ open: null }))
     },
     [ids.join(), open],
   )
