@@ -61,7 +61,7 @@ test('a refusal is not retried by itself, and a person can', async () => {
     const error = { code: 'rate_limit.exceeded', message: 'Too many requests.' }
     return route.fulfill({ status: 429, json: { error } })
   })
-  await tab.goto(urlOf('settings'))
+  await tab.goto(urlOf('settings?tab=data'))
   await tab.getByText('Too many requests.').waitFor()
   await tab.clock.runFor('01:00')
   expect(asked).toBe(1)

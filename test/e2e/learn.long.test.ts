@@ -74,7 +74,7 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
   )
   await page.goto(loginLinkOf(dev))
   expect((await taught).status()).toBe(200)
-  await page.goto(`${dev.baseUrl}/console/live/settings`)
+  await page.goto(`${dev.baseUrl}/console/live/settings?tab=data`)
   const panel = page.locator('section', { hasText: 'Browser engines' }).last()
   const slowly = { timeout: 60_000 }
   await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')

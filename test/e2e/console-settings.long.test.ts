@@ -1,0 +1,105 @@
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { createProfile, openHeadless } from '../support/chromium.ts'
+import { type OpenConsole, openConsole } from '../support/console-page.ts'
+import { needs } from '../support/needs.ts'
+
+const { test } = needs('chromium')
+
+let server: OpenConsole
+let page: OpenConsole['page']
+let tidegate: OpenConsole['tidegate']
+
+beforeAll(async () => {
+  server = await openConsole()
+  page = server.page
+  tidegate = server.tidegate
+})
+afterEach(() => expect(server.complaints.splice(0)).toEqual([]))
+afterAll(() => server?.stop())
+
+const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/${path}`)
+const dialog = () => page.getByRole('dialog')
+const chooseAction = async (row: string, action: string) => {
+  await page.getByRole('button', { name: `Actions for ${row}` }).click()
+  await page.getByRole('button', { name: action, exact: true }).click()
+}
+
+test('a key is created with scopes, rotated, and revoked by typing its name', async () => {
+  await open('live/settings')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByRole('button', { name: 'Secret key' }).click()
+  await page.getByLabel('Name').fill('Back end')
+  await page.getByLabel('sessions:update').uncheck()
+  await dialog().getByRole('button', { name: 'Create key' }).click()
+  const secret = dialog().getByText(/^sk_live_/)
+  const authorization = `Bearer ${await secret.textContent()}`
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('sessions:read, fingerprints:read').waitFor()
+  const read = async () =>
+    (await fetch(`${tidegate.baseUrl}/v1/sessions/sid_x`, { headers: { authorization } })).status
+  expect(await read()).toBe(404)
+  await chooseAction('Back end', 'Rotate')
+  await dialog().getByRole('button', { name: 'Rotate' }).click()
+  await secret.waitFor()
+  await page.keyboard.press('Escape')
+  const old = page.locator('tr', { hasText: 'Ends in' })
+  await old.getByRole('button', { name: 'Actions for Back end' }).click()
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+  const revoke = dialog().getByRole('button', { name: 'Revoke' })
+  await page.getByLabel(/^Type “Back end”/).fill('Back')
+  await revoke.click()
+  await page.getByLabel(/^Type “Back end”/).fill('Back end')
+  await revoke.click()
+  await old.waitFor({ state: 'detached' })
+  await page.getByText(/^Show revoked keys/).waitFor()
+  await expect.poll(read, { timeout: 20_000 }).toBe(401)
+})
+
+test('origins of a key are checked at the field', async () => {
+  await open('live/settings?tab=origins')
+  await page.getByRole('button', { name: 'Edit origins' }).first().click()
+  const field = page.getByLabel('Allowed origins')
+  await field.fill('https://shop.example\nhttp://shop.example')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await dialog().getByText('Must be an https origin or https://*.host.').waitFor()
+  expect(server.complaints.splice(0)).toEqual([expect.stringContaining('422')])
+  await field.fill('')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await dialog().waitFor({ state: 'detached' })
+  await page.getByText('Any origin').first().waitFor()
+})
+
+test('a login link opens a session, which an admin ends', async () => {
+  await open('live/settings?tab=people')
+  await page.getByRole('button', { name: 'Create login link' }).click()
+  await page.getByLabel('Name of the person').fill('Zoë')
+  await dialog().getByRole('button', { name: 'Create login link' }).click()
+  const link =
+    (await dialog()
+      .getByText(/#code=conlog_/)
+      .textContent()) ?? ''
+  await page.getByRole('button', { name: 'Done' }).click()
+  const profile = await createProfile()
+  const browser = await openHeadless(profile)
+  const guest = await browser.newPage()
+  await guest.goto(link)
+  await guest.getByRole('button', { name: 'Zoë' }).waitFor()
+  await page.reload()
+  const row = page.locator('tr', { hasText: 'Zoë' })
+  await row.getByRole('button', { name: 'End session' }).click()
+  await dialog().getByRole('button', { name: 'End session' }).click()
+  await row.waitFor({ state: 'detached' })
+  await guest.reload()
+  await guest.getByLabel(/secret key/).waitFor()
+  await browser.close()
+  await profile.remove()
+})
+
+test('the audit log is filtered by action', async () => {
+  await open('live/settings?tab=audit')
+  await page.getByRole('cell', { name: 'API key issued' }).first().waitFor()
+  await page.getByLabel('Actions').selectOption('OrganizationCreated')
+  await page.getByRole('cell', { name: 'Organization created' }).waitFor()
+  await expect.poll(() => page.getByRole('cell', { name: 'API key issued' }).count()).toBe(0)
+  expect(page.url()).toContain('type=OrganizationCreated')
+})
