@@ -21,10 +21,6 @@ const tabs = [
   { name: 'audit', title: 'Audit log', Content: AuditLog },
 ] as const
 
-// Narrow screens show only some tabs.
-const showTab = (tab: HTMLElement | null) =>
-  tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-
 export function SettingsPage({ query }: { query: URLSearchParams }) {
   const shown = tabs.filter(({ name }) => name !== 'people' || person.value?.role === 'admin')
   const current = shown.find(({ name }) => name === query.get('tab')) ?? tabs[0]
@@ -37,7 +33,6 @@ export function SettingsPage({ query }: { query: URLSearchParams }) {
             key={name}
             href={hrefOf({ page: 'settings', query: new URLSearchParams({ tab: name }) })}
             aria-current={name === current.name ? 'page' : undefined}
-            ref={name === current.name ? showTab : null}
           >
             {title}
           </a>
