@@ -536,6 +536,7 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
     await page.getByLabel('Name').fill('<b>Shop</b>')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await dialog().getByText('This is not an absolute URL.').waitFor()
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('422')])
     await page.getByLabel('URL').fill(`${receiver.url}/hook`)
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await dialog()
@@ -551,6 +552,7 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
     await event.waitFor({ state: 'detached' })
     await page.getByText('Healthy').waitFor()
     await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
     await event.waitFor()
     await page.keyboard.press('Escape')
     await chooseAction('<b>Shop</b>', 'Rotate secret')
@@ -566,86 +568,6 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
   } finally {
     receiver.close()
   }
-})
-
-test('a key is created with scopes, rotated, and revoked by typing its name', async () => {
-  await open('live/settings')
-  await page.getByRole('button', { name: 'Create key' }).click()
-  await page.getByRole('button', { name: 'Secret key' }).click()
-  await page.getByLabel('Name').fill('Back end')
-  await page.getByLabel('sessions:update').uncheck()
-  await dialog().getByRole('button', { name: 'Create key' }).click()
-  const secret = dialog().getByText(/^sk_live_/)
-  const authorization = `Bearer ${await secret.textContent()}`
-  await page.getByRole('button', { name: 'Done' }).click()
-  await page.getByText('sessions:read, fingerprints:read').waitFor()
-  const read = async () =>
-    (await fetch(`${tidegate.baseUrl}/v1/sessions/${driven}`, { headers: { authorization } }))
-      .status
-  expect(await read()).toBe(200)
-  await chooseAction('Back end', 'Rotate')
-  await dialog().getByRole('button', { name: 'Rotate' }).click()
-  await secret.waitFor()
-  await page.keyboard.press('Escape')
-  const old = page.locator('tr', { hasText: 'Ends in' })
-  await old.getByRole('button', { name: 'Actions for Back end' }).click()
-  await page.getByRole('button', { name: 'Revoke', exact: true }).click()
-  const revoke = dialog().getByRole('button', { name: 'Revoke' })
-  await page.getByLabel(/^Type “Back end”/).fill('Back')
-  await revoke.click()
-  await page.getByLabel(/^Type “Back end”/).fill('Back end')
-  await revoke.click()
-  await old.waitFor({ state: 'detached' })
-  await page.getByText(/^Show revoked keys/).waitFor()
-  await expect.poll(read, { timeout: 20_000 }).toBe(401)
-})
-
-test('origins of a key are checked at the field', async () => {
-  await open('live/settings?tab=origins')
-  await page.getByRole('button', { name: 'Edit origins' }).first().click()
-  const field = page.getByLabel('Allowed origins')
-  await field.fill('https://shop.example\nhttp://shop.example')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await dialog().getByText('Must be an https origin or https://*.host.').waitFor()
-  await field.fill('')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await dialog().waitFor({ state: 'detached' })
-  await page.getByText('Any origin').first().waitFor()
-})
-
-test('a login link opens a session, which an admin ends', async () => {
-  await open('live/settings?tab=people')
-  await page.getByRole('button', { name: 'Create login link' }).click()
-  await page.getByLabel('Name of the person').fill('Zoë')
-  await dialog().getByRole('button', { name: 'Create login link' }).click()
-  const link =
-    (await dialog()
-      .getByText(/#code=conlog_/)
-      .textContent()) ?? ''
-  await page.getByRole('button', { name: 'Done' }).click()
-  const profile = await createProfile()
-  const browser = await openHeadless(profile)
-  const guest = await browser.newPage()
-  await guest.goto(link)
-  await guest.getByRole('button', { name: 'Zoë' }).waitFor()
-  await page.reload()
-  const row = page.locator('tr', { hasText: 'Zoë' })
-  await row.getByRole('button', { name: 'End session' }).click()
-  await dialog().getByRole('button', { name: 'End session' }).click()
-  await row.waitFor({ state: 'detached' })
-  await guest.reload()
-  await guest.getByLabel(/secret key/).waitFor()
-  await browser.close()
-  await profile.remove()
-})
-
-test('the audit log is filtered by action', async () => {
-  await open('live/settings?tab=audit')
-  await page.getByRole('cell', { name: 'API key issued' }).first().waitFor()
-  await page.getByLabel('Actions').selectOption('OrganizationCreated')
-  await page.getByRole('cell', { name: 'Organization created' }).waitFor()
-  await expect.poll(() => page.getByRole('cell', { name: 'API key issued' }).count()).toBe(0)
-  expect(page.url()).toContain('type=OrganizationCreated')
 })
 
 test('snippets have the key and the address of the server in them, and are copied', async () => {
