@@ -33,41 +33,32 @@ export function GateSettings({ query }: { query: URLSearchParams }) {
   const services = useResponse<{ data: ManagedGateService[] }>(servicesPath)
   const counts = useResponse<{ data: GateSignupCounts }>(countsPath)
   return (
-    <Loaded response={services} lines={8}>
-      {({ data }) =>
-        data.length === 0 ? (
-          <NoServices />
-        ) : (
-          <div class="gate">
-            <div class="title">
-              <h2>Services</h2>
-              <SpanChoice span={span} />
-            </div>
-            {data.map((service) => (
-              <Service key={service.id} service={service} counts={counts} />
-            ))}
-            {counts.data?.data.complete === false && (
-              <p class="hint">
-                Too many signups to count. Showing those since{' '}
-                <RelativeTime at={counts.data.data.since} />.
-              </p>
-            )}
-            <Accounts services={data} />
-            <ApiRequest paths={[servicesPath, countsPath, accountsPath]} />
-          </div>
-        )
-      }
-    </Loaded>
-  )
-}
-
-function NoServices() {
-  return (
-    <section class="panel gate">
-      <h2>Let coding agents sign up for your service</h2>
-      <p>No service is registered in {currentPage.value?.environment}.</p>
-      <a href={`${serverPath}/docs/guide/gate-services`}>Register a service</a>
-    </section>
+    <>
+      <div class="title">
+        <h2>Services</h2>
+        {services.data?.data[0] && <SpanChoice span={span} />}
+      </div>
+      <Loaded response={services} lines={8}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p class="note">
+              No service is registered in {currentPage.value?.environment}.{' '}
+              <a href={`${serverPath}/docs/guide/gate-services`}>Register a service</a>
+            </p>
+          ) : (
+            data.map((service) => <Service key={service.id} service={service} counts={counts} />)
+          )
+        }
+      </Loaded>
+      {counts.data?.data.complete === false && (
+        <p class="hint">
+          Too many signups to count. Showing those since{' '}
+          <RelativeTime at={counts.data.data.since} />.
+        </p>
+      )}
+      {services.data?.data[0] && <Accounts services={services.data.data} />}
+      <ApiRequest paths={[servicesPath, countsPath, accountsPath]} />
+    </>
   )
 }
 
@@ -126,23 +117,23 @@ function Funnel({ counts }: { counts: GateServiceSignupCounts | undefined }) {
   const lost = losses.filter(([outcome]) => counts[outcome] > 0)
   return (
     <>
-      <ol class="funnel">
+      <ul class="stats">
         {steps.map(([step, title], i) => {
           const [before] = steps[i - 1] ?? []
           return (
             <li key={step} class="stat">
               <span>{title}</span>
               <b>{formatNumber(counts[step])}</b>
-              <progress aria-hidden="true" max={counts.started} value={counts[step]} />
               <span class="delta">
                 {before
                   ? `${formatPercent(counts[step], counts[before])} of ${before}`
                   : `${formatNumber(counts.pending)} pending`}
               </span>
+              <progress aria-hidden="true" max={counts.started} value={counts[step]} />
             </li>
           )
         })}
-      </ol>
+      </ul>
       {lost.length > 0 && (
         <p class="spans hint">
           Not completed:
