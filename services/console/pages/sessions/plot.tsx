@@ -42,16 +42,17 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
     showSelection(currentTarget)
   }
   const showSelection = ({ style }: HTMLElement) => {
-    const [from = 0, to = 0] = (selection.current ?? []).toSorted()
+    const [start, end] = selection.current ?? [0, 0]
+    const [from, to] = [Math.min(start, end), Math.max(start, end)]
     style.setProperty('--from', `${from}`)
     style.setProperty('--to', `${to}`)
     return { from, to }
   }
-  const select = ({ currentTarget }: PlotPointerEvent) => {
+  const endSelection = ({ type, currentTarget }: PlotPointerEvent) => {
     const { from, to } = showSelection(currentTarget)
     selection.current = null
     showSelection(currentTarget)
-    if (to - from < minSelection) return
+    if (type === 'pointercancel' || to - from < minSelection) return
     // Rounds to minutes, like the fields for a custom range.
     const minuteAt = (position: number) => (first + position * length) / 60_000
     props.onSelect(
@@ -70,7 +71,8 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
         class={props.isLastPartial ? 'bars partial' : 'bars'}
         onPointerDown={followPointer}
         onPointerMove={followPointer}
-        onPointerUp={select}
+        onPointerUp={endSelection}
+        onPointerCancel={endSelection}
         onPointerLeave={() => {
           hovered.value = null
         }}
