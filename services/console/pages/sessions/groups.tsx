@@ -51,10 +51,11 @@ const verdicts = ['bot', 'inconclusive', 'human'] as const
 export function GroupTable({ field, query, span }: GroupTableProps) {
   const parameters = requestParameters(query, span)
   parameters.delete('search')
-  parameters.set('top', '100')
-  const withFields = (fields: string) => new URLSearchParams([...parameters, ['group_by', fields]])
-  const totals = useCounts(withFields(field))
-  const { data: split } = useCounts(withFields(`${field},verdict`))
+  parameters.set('group_by', field)
+  parameters.set('top', '25')
+  const totals = useCounts(parameters)
+  const { data: bots } = useCounts(withoutVerdicts(parameters, 'human', 'inconclusive'))
+  const { data: inconclusives } = useCounts(withoutVerdicts(parameters, 'human', 'bot'))
   const numbers = ['Sessions', 'Share', ...verdicts]
   const filters = parseFilters(query)
   return (
@@ -67,12 +68,19 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
               numericColumns={numbers}
             />
             <tbody>
-              {data.groups.slice(0, 25).map(({ kind, values, sessions }) => {
+              {data.groups.map(({ kind, values, sessions }) => {
                 const value = values[field] ?? null
                 const canFilter = kind === 'value' && (value !== null || canBeEmpty(field))
                 const only = withOnlyFilter(filters, { field, value, isNot: false })
                 const text = valueText(field, value)
-                const counts = countsByVerdict(split?.data.groups ?? [], field, value)
+                const bot = bots && sessionsOf(bots.data, field, value)
+                const inconclusive = inconclusives && sessionsOf(inconclusives.data, field, value)
+                const isSplit = bot !== undefined && inconclusive !== undefined
+                const counts = [
+                  bot,
+                  inconclusive,
+                  isSplit ? sessions - bot - inconclusive : undefined,
+                ]
                 return (
                   <tr key={`${kind}${value}`}>
                     <td class="clip" title={text}>
@@ -103,18 +111,22 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
   )
 }
 
-/** Returns the sessions with the value by verdict; undefined if they may be among the "other" group. */
-function countsByVerdict(
-  groups: SessionAggregates['groups'],
+// Other verdicts are excluded, because a filter for one would widen that of the URL.
+const withoutVerdicts = (parameters: URLSearchParams, ...excluded: string[]) =>
+  new URLSearchParams([
+    ...[...parameters].map(([name, value]) => [name, name === 'top' ? '100' : value]),
+    ...excluded.map((verdict) => ['verdict[not]', verdict]),
+  ])
+
+/** Returns the sessions with the value; undefined if they may be among the "other" group. */
+function sessionsOf(
+  { groups }: SessionAggregates,
   field: GroupField,
   value: string | null,
-): (number | undefined)[] {
-  const isComplete = groups.length > 0 && groups.every(({ kind }) => kind !== 'other')
-  return verdicts.map((verdict) => {
-    const group = groups.find(
-      ({ kind, values }) =>
-        kind === 'value' && (values[field] ?? null) === value && values.verdict === verdict,
-    )
-    return group?.sessions ?? (isComplete ? 0 : undefined)
-  })
+): number | undefined {
+  const hasOther = groups.some(({ kind }) => kind === 'other')
+  const group = groups.find(
+    ({ kind, values }) => kind === 'value' && (values[field] ?? null) === value,
+  )
+  return group?.sessions ?? (hasOther ? undefined : 0)
 }

@@ -48,7 +48,9 @@ interface ListProps {
 /** The list of sessions. New ones are inserted by a button, so that rows never move by themselves. */
 export function List({ query, listPath }: ListProps) {
   const path = `${listPath}&limit=${pageSize}`
-  const first = useResponse<SessionList>(path, { pollMs: 5000 })
+  // Sorting by score reads every session of the period.
+  const pollMs = path.includes('sort=risk_score') ? 60_000 : 5000
+  const first = useResponse<SessionList>(path, { pollMs })
   const [pages, setPages] = useState<Pages>({ path: undefined, lists: [] })
   const { run, isRunning, failure } = useMutation()
   const { data: newest, path: loadedPath } = first
@@ -103,6 +105,9 @@ export function List({ query, listPath }: ListProps) {
           )
         }
       </Loaded>
+      {first.failure?.status === 422 && query.has('sort') && (
+        <a href={hrefWith({ sort: null })}>Sort by time</a>
+      )}
       <MutationFailure failure={failure} />
       {cursor !== undefined && (
         <p class={rows.length > 0 ? '' : 'note'}>
