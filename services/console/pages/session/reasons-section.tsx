@@ -17,11 +17,11 @@ export function ReasonsSection({ session, find }: { session: SessionDetail; find
           <Reasons reasons={reasonsOf(session, 'reduces_risk')} find={find} />
         </Panel>
       </div>
-      {context.map(({ key, summary }) => (
-        <p key={key} class="hint">
-          {summary}
-        </p>
-      ))}
+      <ul class="hint">
+        {context.map(({ key, summary }) => (
+          <li key={key}>{summary}</li>
+        ))}
+      </ul>
     </>
   )
 }

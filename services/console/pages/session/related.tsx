@@ -49,15 +49,16 @@ const titles: Record<Related['field'], string> = {
 }
 
 function RelatedRow({ holder, ...row }: Related & { holder: string | null }) {
-  const { field, value, sessions } = row
-  const { label, parameters } = periodOf(row.since)
-  const query = new URLSearchParams({ [field]: value, ...parameters })
+  const { field, value, sessions, since } = row
+  const query = new URLSearchParams({ [field]: value, since, until: isoTime(now.value) })
+  // The server counts 30 days or one, or less of a busy day.
+  const hours = Math.round((now.value - Date.parse(since)) / 3_600_000)
   return (
     <tr>
       <td title={value}>
         <span class="hint">{titles[field]}</span> {relatedText(row, holder)}
       </td>
-      <td class="hint">{label}</td>
+      <td class="hint">{hours > 24 ? '30 days' : `${hours} h`}</td>
       <td class="number">
         <a href={hrefOf({ page: 'sessions', query })}>{countText(sessions, 1000)}</a>
       </td>
@@ -69,13 +70,4 @@ function relatedText({ field, value }: Related, holder: string | null): string {
   if (field === 'visitor_id') return shortId(value)
   if (field === 'asn') return holder ?? `AS${value}`
   return field === 'attribution' ? inWords(value.slice(value.indexOf(':') + 1)) : value
-}
-
-// The server counts 30 days or one, or less of a busy day.
-function periodOf(since: string): { label: string; parameters: Record<string, string> } {
-  const hours = (now.value - Date.parse(since)) / 3_600_000
-  if (hours > 25) return { label: '30 days', parameters: { last: '30d' } }
-  if (hours > 23.9) return { label: '24 hours', parameters: { last: '24h' } }
-  const label = `${formatNumber(Math.max(1, hours))} h`
-  return { label, parameters: { since, until: isoTime(now.value) } }
 }

@@ -35,7 +35,7 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
   if (steps.length === 0)
     return <p class="hint">No risk or trust signal fired, so the score is 0.</p>
   return (
-    <table class="steps">
+    <table class="breakdown">
       <thead>
         <tr>
           <th scope="col" aria-label="Step">

@@ -3,27 +3,13 @@ import { hrefOf } from '../shared/address.ts'
 import { FactList } from '../shared/panel.tsx'
 import { signalName } from '../shared/signal-names.ts'
 
-/** A signal that fired, with its meaning, its measurement in this session, and its known false positives. */
-export interface SignalFinding {
-  signal: string
-  name: string
-  kind: string
-  points: number
-  /** Measurement such as `2 of 12 keys`. */
-  measured: string | null
-  looksAt: string
-  falsePositives: string
-}
+export type FindSignal = ReturnType<typeof createSignalFinder>
+type SignalFinding = NonNullable<ReturnType<FindSignal>>
 
-export type FindSignal = (signal: string) => SignalFinding | undefined
-
-export function createSignalFinder({
-  signals_fired: fired,
-  highlights,
-  score,
-}: SessionDetail): FindSignal {
+/** Returns a function that finds a signal that fired, with its meaning and measurement. */
+export function createSignalFinder({ signals_fired: fired, highlights, score }: SessionDetail) {
   const evidence = highlights.flatMap(({ evidence = [] }) => evidence)
-  return (slug) => {
+  return (slug: string) => {
     const signal = fired.find(({ signal }) => signal === slug)
     const meaning = score?.signals.find(({ signal }) => signal === slug)
     const name = meaning?.name ?? signalName(slug)
@@ -34,6 +20,7 @@ export function createSignalFinder({
         name,
         kind: `${signal.strength} ${signal.category} ${signal.role}`,
         points: signal.signal_score,
+        // Such as `2 of 12 keys`.
         measured: text.startsWith(`${name}: `) ? text.slice(name.length + 2) : null,
         looksAt: meaning?.looks_at ?? '',
         falsePositives: meaning?.false_positives ?? '',

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { formatDateTime, formatDuration, inWords } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
@@ -6,23 +5,14 @@ import { DecisionBadge } from './band.tsx'
 
 type Entry = NonNullable<SessionDetail['timeline']>[number]
 
-const maxShown = 20
-
 /** What happened in the session, oldest first, with the time since it opened. */
 export function TimelineSection({ session }: { session: SessionDetail }) {
   const { timeline = [], decision, previous_decisions: previous } = session
-  const [isComplete, setComplete] = useState(false)
   const decisions = new Map([decision, ...previous].map((made) => [made.event_id, made]))
-  const shown = isComplete ? timeline : timeline.slice(-maxShown)
   return (
     <Panel title="Timeline">
-      {shown.length < timeline.length && (
-        <button type="button" class="plain hint" onClick={() => setComplete(true)}>
-          Show all {timeline.length}
-        </button>
-      )}
       <ol class="timeline">
-        {shown.map((entry) => {
+        {timeline.map((entry) => {
           const made = decisions.get(entry.event_id ?? '')
           return (
             <li key={`${entry.kind} ${entry.at} ${entry.event_id ?? entry.value}`}>
