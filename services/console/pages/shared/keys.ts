@@ -1,21 +1,17 @@
 import { useEffect } from 'preact/hooks'
 
-/** Calls `handler` for each keydown on the page. */
-export function useKeys(handler: (event: KeyboardEvent) => void, deps: readonly unknown[]): void {
-  useEffect(() => {
-    document.addEventListener('keydown', handler)
-    return () => document.removeEventListener('keydown', handler)
-  }, deps)
-}
-
-/** Like `useKeys`, but ignores typing in fields and keys with a modifier. */
+/** Calls `handler` for each keydown on the page, except typing in fields and keys with a modifier. */
 export function usePageKeys(
   handler: (event: KeyboardEvent) => void,
   deps: readonly unknown[],
 ): void {
-  useKeys((event) => {
-    const { target, ctrlKey, metaKey, altKey } = event
-    if (!isTyping(target) && !ctrlKey && !metaKey && !altKey) handler(event)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const { target, ctrlKey, metaKey, altKey } = event
+      if (!isTyping(target) && !ctrlKey && !metaKey && !altKey) handler(event)
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
   }, deps)
 }
 
