@@ -20,7 +20,7 @@ export function Stats({ counts, span }: { counts: SessionAggregates; span: TimeS
     .data?.data
   const buckets = bucketsOf(counts.groups, { span, interval: intervalOf(span), field: 'verdict' })
   const sharesOf = (i: number) =>
-    buckets.map((bar) => (bar.counts[i] ?? 0) / Math.max(1, sumOf(bar)))
+    buckets.map((bar) => (100 * (bar.counts[i] ?? 0)) / Math.max(1, sumOf(bar)))
   const share = (filters: Record<string, string>, now?: SessionAggregates, before = previous) => ({
     href: sessionsHref(span, filters),
     now: now && shareOf(now, filters),

@@ -137,7 +137,7 @@ function signalRows({ groups }: SessionAggregates, byVerdict: SessionAggregates)
   return liftSignals(groups, { bots, others: byVerdict.sessions - bots }).map(
     ({ signal, share, lift }) => ({
       value: signal,
-      cells: [formatPercent(share, 1), `×${formatNumber(lift)}`],
+      cells: [formatPercent(share, 1), lift > 100 ? '>×100' : `×${formatNumber(lift)}`],
     }),
   )
 }

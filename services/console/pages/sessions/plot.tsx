@@ -103,5 +103,5 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
 /** Returns the next number with a round half. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
-  return power * ([1, 2, 4, 6, 8].find((factor) => factor * power >= value) ?? 10)
+  return power * ([1, 1.2, 1.6, 2, 3, 4, 6, 8].find((factor) => factor * power >= value) ?? 10)
 }
