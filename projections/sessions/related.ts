@@ -3,7 +3,7 @@ import { userTextId } from './apply-visitors.ts'
 import type { SessionFacts } from './facts.ts'
 import { type Bind, filterFields } from './filter-fields.ts'
 import type { DataScope } from './scope.ts'
-import { inScope } from './search.ts'
+import { inScope, newestFirst } from './search.ts'
 
 /** Filters of the session list that related sessions share. */
 export const relatedFields = [
@@ -57,7 +57,7 @@ export async function countRelated(
     `select array[${[...counts, ...recent.map(({ sql }) => `least(${maxRelated}, count(*) filter (where ${sql}))`)].join()}]::float8[] as counts,
        (case when count(*) < ${maxRecent} then ${bind(dayStart)}::bigint else min(s.evaluated_at) end)::float8 as since
      from (select * from read.sessions s where ${inScope} and s.evaluated_at >= ${bind(dayStart)}
-       order by s.evaluated_at desc, s.session_id desc limit ${maxRecent}) s`,
+       ${newestFirst} limit ${maxRecent}) s`,
     values,
   )
   const [{ counts: sessions, since } = { counts: [], since: dayStart }] = rows
