@@ -45,16 +45,13 @@ export function BulkBar({ rows, selection, replaceRows }: BulkBarProps) {
       {selected.length > 0 ? (
         <>
           <b role="status">{selected.length} selected</b>
-          {hasScope('sessions:mark') && (
-            <fieldset>
-              <legend>Label as</legend>
-              {labelChoices.map((name) => (
-                <button key={name} type="button" disabled={isRunning} onClick={() => label(name)}>
-                  {name}
-                </button>
-              ))}
-            </fieldset>
-          )}
+          {hasScope('sessions:mark') && <span>Label as</span>}
+          {hasScope('sessions:mark') &&
+            labelChoices.map((name) => (
+              <button key={name} type="button" disabled={isRunning} onClick={() => label(name)}>
+                {name}
+              </button>
+            ))}
           <button type="button" class="plain" onClick={() => selection.set([])}>
             Clear
           </button>

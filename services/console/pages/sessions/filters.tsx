@@ -49,7 +49,7 @@ function Chip({ filter, filters }: { filter: UrlFilter; filters: readonly UrlFil
   const title = filterTitles[field]
   const text = valueText(field, value)
   return (
-    <span class="chip">
+    <span class="badge">
       {title}
       {canNegate(field) && (
         <a

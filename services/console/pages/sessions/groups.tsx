@@ -96,7 +96,10 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
                     <td>
                       <span class="split" aria-hidden="true">
                         {counts.map((count = 0, i) => (
-                          <span key={verdicts[i]} class={verdicts[i]} style={{ flexGrow: count }} />
+                          <span
+                            key={verdicts[i]}
+                            style={{ flexGrow: count, background: `var(--${verdicts[i]})` }}
+                          />
                         ))}
                       </span>
                     </td>

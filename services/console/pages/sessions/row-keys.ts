@@ -1,14 +1,14 @@
 import { useEffect } from 'preact/hooks'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { usePageKeys } from '../shared/keys.ts'
-import { openSession, type Selection } from './selection.ts'
+import { type Selection, shownSessionId } from './selection.ts'
 
 const focusRow = (id: string) =>
   document.querySelector<HTMLElement>(`tr[data-id="${CSS.escape(id)}"] .open`)?.focus()
 
 /** Shows a session in the drawer. Going back closes it, regardless of how many were shown. */
 export const showSession = (id: string): void =>
-  navigate(hrefWith({ open: id }), { replace: openSession() !== null })
+  navigate(hrefWith({ open: id }), { replace: shownSessionId() !== null })
 
 /** Moves through the rows with `j` and `k`, and opens, selects and closes by keys. The focus is the current row. */
 export function useRowKeys(ids: readonly string[], selection: Selection): void {
@@ -16,7 +16,7 @@ export function useRowKeys(ids: readonly string[], selection: Selection): void {
     (event) => {
       const { key, shiftKey, target } = event
       const element = target instanceof Element ? target : document.body
-      const shown = openSession()
+      const shown = shownSessionId()
       const current = element.closest<HTMLElement>('tr[data-id]')?.dataset.id ?? shown
       const step = { j: 1, k: -1 }[key]
       const next = step && ids[current ? ids.indexOf(current) + step : 0]
@@ -36,7 +36,7 @@ export function useRowKeys(ids: readonly string[], selection: Selection): void {
     },
     [ids.join()],
   )
-  const shown = openSession()
+  const shown = shownSessionId()
   // When the drawer closes, the focus returns to its row.
   useEffect(
     () => () => {

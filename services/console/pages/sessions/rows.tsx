@@ -7,7 +7,7 @@ import { columnsIn, type NamedColumn, valuesOf } from './columns.tsx'
 import { filterTitles, parseFilters, valueText, withFilter, withOnlyFilter } from './fields.ts'
 import { hrefOfFilters } from './filters.tsx'
 import { showSession } from './row-keys.ts'
-import { openSession, type Selection } from './selection.ts'
+import { type Selection, shownSessionId } from './selection.ts'
 import { SortHeader } from './sort.tsx'
 
 interface SessionRowsProps {
@@ -21,7 +21,7 @@ export function SessionRows({ rows, query, selection }: SessionRowsProps) {
   const columns = columnsIn(query)
   const ids = rows.map(({ id }) => id)
   const selected = new Set(selection.ids())
-  const openSessionId = openSession()
+  const openSessionId = shownSessionId()
   return (
     <div class="scroll">
       <table class="rows sessions">

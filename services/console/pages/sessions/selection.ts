@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { currentPage } from '../shared/address.ts'
 
 /** Returns the id of the session in the drawer, also before the page is rendered. */
-export const openSession = (): string | null => currentPage.value?.query.get('open') ?? null
+export const shownSessionId = (): string | null => currentPage.value?.query.get('open') ?? null
 
 export interface Selection {
   /** Current ids, also before the page is rendered. */
@@ -20,7 +20,7 @@ export function useSelection(): Selection {
   const isNewest = useSignal(false)
   const last = useSignal('')
   const set = (ids: readonly string[]) => {
-    if (selected.value.length === 0) isNewest.value = openSession() !== null
+    if (selected.value.length === 0) isNewest.value = shownSessionId() !== null
     selected.value = ids
   }
   return {
