@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
-import { list, organizationParams, single, timestamp } from '../../infra/http/schemas.ts'
+import { list, organizationParams, single } from '../../infra/http/schemas.ts'
 import { validMembersCheck } from '../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/idempotency.ts'
 import { findAgentDirectories } from '../../projections/policies/queries.ts'
@@ -12,33 +12,14 @@ import {
   checkedDirectory,
   directoryLimits,
 } from './decide-agent-directories.ts'
+import { agentDirectorySchema, directoryDomain } from './schemas.ts'
 
 const tag = 'Agents'
 const setting = { subject: 'Agent directories' }
 const path = '/v1/organizations/:organizationId/agent-directories'
 
-const domain = z
-  .string()
-  .describe(
-    'Host of the directory, such as `agent.example` or `agent.example:8443`. Stored in lower case.',
-  )
-
-const directorySchema = z
-  .strictObject({
-    object: z.literal('agent_directory'),
-    domain,
-    name: z
-      .string()
-      .nullable()
-      .describe('Name shown as `agent.provider` of signed sessions; null if the domain is used.'),
-    added_at: timestamp,
-  })
-  .meta({ id: 'AgentDirectory' })
-
-export type AgentDirectory = z.output<typeof directorySchema>
-
 const addBody = z.strictObject({
-  domain,
+  domain: directoryDomain,
   name: z
     .string()
     .meta({ minLength: 1, maxLength: directoryLimits.name })
@@ -68,7 +49,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): v
     summary: 'List trusted agent directories',
     description: `Requires the \`organizations:read\` secret-key scope. Returns all key directories that the organization trusts (at most ${directoryLimits.directories}) on one page, ordered by domain.`,
     params: organizationParams,
-    responses: { 200: list(directorySchema) },
+    responses: { 200: list(agentDirectorySchema) },
     async run({ params: { organizationId } }) {
       return listJson(await findAgentDirectories(pool, organizationId))
     },
@@ -89,7 +70,7 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     body: addBody,
     parameterSet: 'agent_directory_add',
     checkValidMembers: validMembersCheck(z.object(addBody.shape).partial(), checkDirectoryFields),
-    responses: { 201: single(directorySchema) },
+    responses: { 201: single(agentDirectorySchema) },
     run: (request, { reply, toResponse }) =>
       idempotency.run({ request, reply }, async (command) => {
         const { organizationId } = request.params
@@ -116,7 +97,7 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       'Requires the `organizations:update` secret-key scope and a live key. Returns the remaining directories. Earlier decisions are not changed.',
     params: directoryParams,
     rejectBodyAs: 'agent_directory_remove',
-    responses: { 200: list(directorySchema) },
+    responses: { 200: list(agentDirectorySchema) },
     errors: [404],
     async run(request) {
       const { organizationId, domain } = request.params

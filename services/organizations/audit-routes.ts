@@ -4,70 +4,20 @@ import type { Auth } from '../../infra/access/auth.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
-import {
-  list,
-  organizationParams,
-  queryTime,
-  repeatable,
-  timestamp,
-} from '../../infra/http/schemas.ts'
-import { type ActorType, causedNames } from '../../schemas/events.ts'
+import { list, organizationParams, queryTime, repeatable } from '../../infra/http/schemas.ts'
+import { causedNames } from '../../schemas/events.ts'
 import { type AuditDeps, auditJson, readAuditLog } from './audit-log.ts'
+import { auditActorTypes, auditEntrySchema } from './schemas.ts'
 
 interface AuditRouteOptions extends AuditDeps {
   auth: Auth
   keyring: Keyring
 }
 
-const actorTypes = ['key', 'operator', 'person', 'agent', 'service', 'scheduler', 'other'] as const
-
-const auditEntrySchema = z
-  .strictObject({
-    object: z.literal('audit_entry'),
-    id: z.string().describe('Id of the event on the log. All events of a mark share one entry.'),
-    type: z
-      .string()
-      .describe('Type of the event, such as `ApiKeyRevoked`. Later versions may add types.'),
-    occurred_at: timestamp,
-    environment: z
-      .enum(['live', 'test'])
-      .nullable()
-      .describe('Null if the entry applies to both environments.'),
-    subject_id: z.string().describe('Object of the change: a key, an endpoint, a session, ...'),
-    reason: z
-      .string()
-      .nullable()
-      .describe(
-        'Reason given for a visitor correction or a change of the scoring model; otherwise null.',
-      ),
-    view: z
-      .strictObject({
-        name: z.string(),
-        fields: z.array(z.string()).describe('Parameters in its query, without their values.'),
-      })
-      .meta({ id: 'AuditedView' })
-      .nullable()
-      .describe('Saved view that was created, changed or deleted; otherwise null.'),
-    actor: z
-      .strictObject({
-        type: z.enum(actorTypes satisfies readonly ActorType[]),
-        id: z
-          .string()
-          .describe(
-            'Depends on `type`. `key`: the key id. To test keys, live keys appear only as `live`. `operator`: the command. `agent`: its delivery key or Gate account. `person`: the console session, or `consent-page`. Others: the component of the server.',
-          ),
-      })
-      .meta({ id: 'AuditActor' }),
-    request_id: z.string().nullable().describe('Request that caused the change; null if none did.'),
-  })
-  .meta({ id: 'AuditEntry' })
-
-export type AuditEntry = z.output<typeof auditEntrySchema>
-
 const auditQuery = z.object({
   ...pageQuery,
   type: repeatable(z.enum(causedNames)).describe('Types of the entries to return.'),
-  actor_type: repeatable(z.enum(actorTypes)).describe('Types of the actors.'),
+  actor_type: repeatable(z.enum(auditActorTypes)).describe('Types of the actors.'),
   actor_id: z.string().optional().describe('`actor.id` of the entries to return.'),
   subject_id: z.string().optional().describe('`subject_id` of the entries to return.'),
   since: queryTime.optional().describe('Earliest time, inclusive.'),

@@ -11,7 +11,7 @@ import {
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
 import { webhookRetentionMs } from '../../projections/webhooks/tables.ts'
-import type { ClientTarget } from '../../schemas/events.ts'
+import type { ActorType, ClientTarget } from '../../schemas/events.ts'
 import { inputLimits } from './checked-input.ts'
 import { defaultDataPolicy } from './decide-data-policy.ts'
 
@@ -127,6 +127,79 @@ export const issuedApiKeySchema = z
     ...keyTail,
   })
   .meta({ id: 'IssuedApiKey' })
+
+export const directoryDomain = z
+  .string()
+  .describe(
+    'Host of the directory, such as `agent.example` or `agent.example:8443`. Stored in lower case.',
+  )
+
+export const agentDirectorySchema = z
+  .strictObject({
+    object: z.literal('agent_directory'),
+    domain: directoryDomain,
+    name: z
+      .string()
+      .nullable()
+      .describe('Name shown as `agent.provider` of signed sessions; null if the domain is used.'),
+    added_at: timestamp,
+  })
+  .meta({ id: 'AgentDirectory' })
+
+export type AgentDirectory = z.output<typeof agentDirectorySchema>
+
+export const auditActorTypes = [
+  'key',
+  'operator',
+  'person',
+  'agent',
+  'service',
+  'scheduler',
+  'other',
+] as const
+
+export const auditEntrySchema = z
+  .strictObject({
+    object: z.literal('audit_entry'),
+    id: z.string().describe('Id of the event on the log. All events of a mark share one entry.'),
+    type: z
+      .string()
+      .describe('Type of the event, such as `ApiKeyRevoked`. Later versions may add types.'),
+    occurred_at: timestamp,
+    environment: z
+      .enum(['live', 'test'])
+      .nullable()
+      .describe('Null if the entry applies to both environments.'),
+    subject_id: z.string().describe('Object of the change: a key, an endpoint, a session, ...'),
+    reason: z
+      .string()
+      .nullable()
+      .describe(
+        'Reason given for a visitor correction or a change of the scoring model; otherwise null.',
+      ),
+    view: z
+      .strictObject({
+        name: z.string(),
+        fields: z.array(z.string()).describe('Parameters in its query, without their values.'),
+      })
+      .meta({ id: 'AuditedView' })
+      .nullable()
+      .describe('Saved view that was created, changed or deleted; otherwise null.'),
+    actor: z
+      .strictObject({
+        type: z.enum(auditActorTypes satisfies readonly ActorType[]),
+        id: z
+          .string()
+          .describe(
+            'Depends on `type`. `key`: the key id. To test keys, live keys appear only as `live`. `operator`: the command. `agent`: its delivery key or Gate account. `person`: the console session, or `consent-page`. Others: the component of the server.',
+          ),
+      })
+      .meta({ id: 'AuditActor' }),
+    request_id: z.string().nullable().describe('Request that caused the change; null if none did.'),
+  })
+  .meta({ id: 'AuditEntry' })
+
+export type AuditEntry = z.output<typeof auditEntrySchema>
 
 // These lengths and patterns are documentation only; checked-input.ts enforces them, also for the CLI.
 const organizationName = z.string().meta({ minLength: 1, maxLength: inputLimits.organizationName })

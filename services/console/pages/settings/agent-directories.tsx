@@ -1,4 +1,4 @@
-import type { AgentDirectory } from '../../../organizations/agent-directory-routes.ts'
+import type { AgentDirectory } from '../../../organizations/schemas.ts'
 import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { DataTable } from '../shared/data-table.tsx'

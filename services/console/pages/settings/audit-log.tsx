@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { causedNames } from '../../../../schemas/events.ts'
-import type { AuditEntry } from '../../../organizations/audit-routes.ts'
+import type { AuditEntry } from '../../../organizations/schemas.ts'
 import { hrefOf, hrefWith, navigate, type PageName } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { DataTable } from '../shared/data-table.tsx'
@@ -15,7 +15,7 @@ import { Loaded } from '../shell/loaded.tsx'
 import { useKeys } from './keys.tsx'
 
 /** Returns an event type in words: `ApiKeyIssued` as `API key issued`. */
-export function describeAction(type: string): string {
+function describeAction(type: string): string {
   const words = type.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase()
   return words.replace(/^api\b/, 'API').replace(/^./, (letter) => letter.toUpperCase())
 }

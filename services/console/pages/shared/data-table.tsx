@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { ScrollRegion } from './scroll-region.tsx'
 
-export interface TableColumn<Row> {
+interface TableColumn<Row> {
   title: string
   /** `number`: right-aligned; `clip`: cut off at the end, with a tooltip; `mono`: for ids. */
   class?: string
