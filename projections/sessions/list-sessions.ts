@@ -11,7 +11,15 @@ import {
 } from './filters.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
-import { exactMatch, firstSessions, hasText, inScope, type TimeOrder, textMatch } from './search.ts'
+import {
+  exactMatch,
+  findMatches,
+  firstSessions,
+  hasText,
+  inScope,
+  maxMatches,
+  type TimeOrder,
+} from './search.ts'
 import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
 
 export type SessionSort = 'evaluated_at' | 'risk_score'
@@ -85,13 +93,45 @@ export async function listSessions(
   const id = search.toLowerCase()
   const exact = exactMatch(id)
   if (exact) return querySessions(db, scope, { ...options, parameter: id, condition: exact })
-  // Looks for frequent texts among the first sessions, then for rare ones through the indexes.
-  const parameter = containsPattern(search)
-  const first = { ...options, parameter, from: fromFirst, condition: hasText }
-  const firstPage = await querySessions(db, scope, first)
-  if (firstPage.hasMore) return firstPage
-  return querySessions(db, scope, { ...options, parameter, condition: textMatch(id) })
+  return searchText(db, scope, {
+    query: { ...options, parameter: containsPattern(search) },
+    search: id,
+  })
 }
+
+/**
+ * Looks for frequent texts among the first sessions, then for rare ones through the indexes. If these find too many, the
+ * page reads a window of sessions.
+ */
+async function searchText(
+  db: Db,
+  scope: DataScope,
+  { query, search }: { query: SessionsQuery; search: string },
+): Promise<SessionRowPage> {
+  const first = await querySessions(db, scope, { ...query, from: fromFirst, condition: hasText })
+  if (first.hasMore) return first
+  const { values, bind } = createBind(scope, maxMatches)
+  bind(query.parameter)
+  const ids = await findMatches(db, values, { search, compared: () => rangeOf(query, bind) })
+  if (ids) return querySessions(db, scope, { ...query, parameter: ids, from: fromIds })
+  return readWindow(db, scope, { ...query, windowSize: searchWindowSize, condition: hasText })
+}
+
+// Checking the texts of a session takes five times as long as checking its filters.
+const searchWindowSize = 10_000
+const firstSearchSize = 500
+
+const fromFirst = (query: SessionsQuery, bind: Bind): string =>
+  firstSessions(rangeOf(query, bind), firstSearchSize)
+
+const rangeOf = (query: SessionsQuery, bind: Bind) => ({
+  conditions: rangeConditions(query, bind),
+  orderBy: orderBy('evaluated_at', query.order),
+})
+
+// Looks up each session, because Postgres would read all of them in order to find the first ones.
+const fromIds = (): string => `(select s.* from unnest($4::text[]) as matching (id)
+  cross join lateral (select * from read.sessions where session_id = matching.id offset 0) s)`
 
 const timeOrders: Record<'asc' | 'desc', TimeOrder> = {
   asc: { direction: 'asc', isAfter: '>' },
@@ -106,7 +146,7 @@ interface SessionsQuery extends Omit<ListSessions, 'search' | 'sort' | 'order'> 
   /** Default: all sessions. */
   from?: (query: SessionsQuery, bind: Bind) => string
   /** $4 of `condition`. */
-  parameter?: string
+  parameter?: string | string[]
   /** SQL condition on the session `s`. */
   condition?: string
 }
@@ -218,9 +258,6 @@ function periodConditions(
 const withoutTimes = ({ since: _, until: __, ...filters }: SessionFilters): SessionFilters =>
   filters
 
-const fromFirst = (query: SessionsQuery, bind: Bind): string =>
-  firstSessions(rangeConditions(query, bind), orderBy('evaluated_at', query.order))
-
 // Returns a union of the first sessions of each verdict, because Postgres scans the index in order only for a single
 // verdict. Filters by visitor or user have their own index.
 function byVerdict(query: SessionsQuery, bind: Bind): string {
@@ -245,12 +282,16 @@ const firstReadSize = 5000
  * session that changes its position between two statements could be skipped.
  */
 async function readWindow(db: Db, scope: DataScope, query: SessionsQuery): Promise<SessionRowPage> {
-  const { limit, filters, order, windowSize = defaultWindowSize } = query
+  const { limit, filters, order, windowSize = defaultWindowSize, parameter, condition } = query
   const { values, bind } = createBind(scope, limit)
+  if (parameter !== undefined) bind(parameter)
   const inOrder = orderBy('evaluated_at', order)
   const start = [inScope, ...startConditions(query, bind)]
   const inPeriod = [...start, ...periodConditions(query, 'end', bind)].join(' and ')
-  const conditions = conditionsOf(scope, withoutTimes(filters), bind).join(' and ')
+  const conditions = [
+    ...conditionsOf(scope, withoutTimes(filters), bind),
+    ...(condition ? [condition] : []),
+  ].join(' and ')
   const isShort = '(select count(*) from first_read) < $3'
   const end = (column: string) => `(select ${column} from ending)`
   // Without an end, the window ends with the period.

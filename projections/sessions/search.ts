@@ -1,4 +1,5 @@
 import { isLegacyId, isPartOfId } from '../../infra/ids.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 
 /** SQL condition that the session `s` is in the scope of parameters $1 and $2. */
 export const inScope = 's.organization_id = $1 and s.environment = $2'
@@ -7,37 +8,58 @@ export const newestFirst = 'order by s.evaluated_at desc, s.session_id desc'
 /** SQL direction of a list, and the operator that compares a row with the one before it. */
 export type TimeOrder = { direction: 'asc'; isAfter: '>' } | { direction: 'desc'; isAfter: '<' }
 
-const firstCount = 500
+/** SQL conditions and order of sessions in the scope. */
+interface SessionRange {
+  conditions: string[]
+  orderBy: string
+}
 
-/** Returns a subquery for the first sessions of the scope, in this order, that meet the conditions. */
-export const firstSessions = (conditions: string[], orderBy: string): string =>
-  `(select * from read.sessions s where ${[inScope, ...conditions].join(' and ')} ${orderBy} limit ${firstCount})`
+/** Returns a subquery for the first sessions of the range. */
+export const firstSessions = ({ conditions, orderBy }: SessionRange, count: number): string =>
+  `(select * from read.sessions s where ${[inScope, ...conditions].join(' and ')} ${orderBy} limit ${count})`
 
-/** SQL condition that a text or id of the session `s` matches the pattern $4. */
-export const hasText = `(s.session_id like $4 or s.visitor_id like $4
-  or exists (select from read.search_texts t
-    where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text) and t.text like $4)
+const hasId = `(s.session_id like $4 or s.visitor_id like $4
   or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4))`
 
-const sessionTexts = ['page_text', 'agent_text', 'address_text', 'user_text']
+/** SQL condition that a text or id of the session `s` matches the pattern $4. */
+export const hasText = `(${hasId} or exists (select from read.search_texts t
+  where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text) and t.text like $4))`
 
-/** Returns the same condition as `hasText` in a form that uses the indexes. */
-export function textMatch(search: string): string {
-  const bySession = keySelects(search, {
-    table: 'sessions',
-    key: 'session_id',
-    pattern: '$4',
-    texts: sessionTexts,
-    ids: ['session_id', 'visitor_id'],
-  })
-  const byDecision = {
-    table: 'decisions',
-    key: 'session_id',
-    pattern: '$4',
-    texts: [],
-    ids: ['event_id'],
-  }
-  return `s.session_id in (${[...bySession, ...keySelects(search, byDecision)].join(' union ')})`
+const sessionTexts = ['page_text', 'agent_text', 'address_text', 'user_text'] as const
+
+// Bounds the texts, and the sessions by text column, that a search reads through the indexes.
+const maxTexts = 5000
+export const maxMatches = 1000
+// Number of sessions whose ids are compared: parts of ids have no index.
+const maxComparedIds = 10_000
+
+/** Returns the ids of the sessions that match the pattern $4; undefined if there are too many. $3 is `maxMatches` + 1. */
+export async function findMatches(
+  db: Db,
+  values: unknown[],
+  { search, compared }: { search: string; compared: () => SessionRange },
+): Promise<string[] | undefined> {
+  const byText = sessionTexts.map(
+    (column) => `array(select s.session_id from texts cross join lateral (
+      select session_id from read.sessions where ${column} = texts.id offset 0
+    ) s limit $3) as ${column}`,
+  )
+  const byId = isPartOfId(search)
+    ? `array(select s.session_id from ${firstSessions(compared(), maxComparedIds)} s where ${hasId} limit $3)`
+    : `'{}'::text[]`
+  const { rows } = await db.query<
+    Record<'ids' | (typeof sessionTexts)[number], string[]> & { texts: number }
+  >(
+    `with texts as materialized (
+       select id from read.search_texts where organization_id = $1 and environment = $2 and text like $4 limit ${maxTexts + 1}
+     )
+     select (select count(*) from texts)::float8 as texts, ${byText.join()}, ${byId} as ids`,
+    values,
+  )
+  const [{ texts, ...matches } = { texts: 0 }] = rows
+  const lists: string[][] = Object.values(matches)
+  if (texts > maxTexts || lists.some(({ length }) => length > maxMatches)) return undefined
+  return [...new Set(lists.flat())]
 }
 
 interface SearchedTable {
