@@ -118,7 +118,7 @@ async function searchText(
 }
 
 // Checking the texts of a session takes five times as long as checking its filters.
-const searchWindowSize = 10_000
+const searchWindowSize = 5000
 const firstSearchSize = 500
 
 const fromFirst = (query: SessionsQuery, bind: Bind): string =>

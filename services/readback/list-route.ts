@@ -50,7 +50,7 @@ export function sessionsRoute(
         .string()
         .optional()
         .describe(
-          'Text to find in ids, `client_user_id`, page URL (encoded or decoded), user agent and IP address. A complete `sid_`, `evt_` or `vid_` id (or a legacy 32-digit hexadecimal id) matches exactly, ignoring case.',
+          'Text to find in ids, `client_user_id`, page URL (encoded or decoded), user agent and IP address. A complete `sid_`, `evt_` or `vid_` id (or a legacy 32-digit hexadecimal id) matches exactly, ignoring case. Part of an id is looked for among the first 10,000 sessions of the page.',
         ),
       sort: z
         .enum(['evaluated_at', 'risk_score'])
