@@ -1,24 +1,58 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
+import type pg from 'pg'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
 import { openBrowser } from '../support/chromium.ts'
+import { cli } from '../support/cli.ts'
 import { loaded } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
+import { createTestDatabase } from '../support/postgres.ts'
 import { root } from '../support/test-projects.ts'
-import { loginLinkOf, startTidegate } from '../support/tidegate.ts'
+import { loginLinkOf, type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
 const folder = path.join(root, 'docs/guide')
 const takesPictures = process.env.PICTURES === '1'
 
-/** Returns the guide's quotations of pages and its pictures, in order. */
-async function guideWalk(): Promise<{ quoted: string[]; pictures: string[] }> {
+/** What a section of the guide quotes from pages, and its pictures, in order. */
+interface Walk {
+  quoted: string[]
+  pictures: string[]
+}
+
+async function guideWalk(heading: string): Promise<Walk> {
   const guide = await readFile(path.join(folder, 'console.md'), 'utf8')
-  const [, walk = ''] = /\n## From make run to your first session\n(.*?)\n## /s.exec(guide) ?? []
+  const [, section = ''] = guide.split(`\n## ${heading}\n`)
+  const [walk = ''] = section.split('\n## ')
   const found = (pattern: RegExp) => [...walk.matchAll(pattern)].map(([, text = '']) => text)
   return { quoted: found(/"(.+?)"/g), pictures: found(/!\[.+?\]\((.+?)\)/g) }
+}
+
+/** Compares a walk with its section of the guide. */
+async function expectAsInGuide(heading: string, walk: Walk): Promise<void> {
+  expect(walk).toEqual(await guideWalk(heading))
+  for (const picture of walk.pictures)
+    expect((await stat(path.join(folder, picture))).size).toBeLessThan(100_000)
+}
+
+/** Records what a walk uses. With PICTURES=1, also takes the pictures. */
+function recordWalk(page: Page) {
+  const walk: Walk = { quoted: [], pictures: [] }
+  return {
+    walk,
+    said(text: string) {
+      walk.quoted.push(text)
+      return { name: text, exact: true }
+    },
+    async picture(name: string) {
+      walk.pictures.push(`pictures/${name}.png`)
+      await loaded(page)
+      if (takesPictures) await page.screenshot({ path: path.join(folder, `pictures/${name}.png`) })
+    },
+  }
 }
 
 test('a newcomer sees their own session explained, by the steps of the guide', async () => {
@@ -27,27 +61,16 @@ test('a newcomer sees their own session explained, by the steps of the guide', a
   const { page } = browser
   try {
     await page.setViewportSize({ width: 1120, height: 780 })
-    const { quoted, pictures } = await guideWalk()
-    expect(await walk(page, loginLinkOf(tidegate))).toEqual({ quoted, pictures })
-    for (const picture of pictures)
-      expect((await stat(path.join(folder, picture))).size).toBeLessThan(100_000)
+    const walk = await walkToOwnSession(page, loginLinkOf(tidegate))
+    await expectAsInGuide('From make run to your first session', walk)
   } finally {
     await tidegate.stop()
   }
 }, 120_000)
 
-async function walk(page: Page, link: string): Promise<{ quoted: string[]; pictures: string[] }> {
+async function walkToOwnSession(page: Page, link: string): Promise<Walk> {
   const begun = Date.now()
-  const [quoted, pictures]: [string[], string[]] = [[], []]
-  const said = (text: string) => {
-    quoted.push(text)
-    return { name: text, exact: true }
-  }
-  const picture = async (name: string) => {
-    pictures.push(`pictures/${name}.png`)
-    await loaded(page)
-    if (takesPictures) await page.screenshot({ path: path.join(folder, `pictures/${name}.png`) })
-  }
+  const { walk, said, picture } = recordWalk(page)
   await page.goto(link)
   await page.getByRole('heading', said('Getting started')).waitFor()
   await picture('console-overview')
@@ -56,10 +79,7 @@ async function walk(page: Page, link: string): Promise<{ quoted: string[]; pictu
   await page.waitForSelector('#result[data-state="done"]')
   await page.getByRole('link', said('Console')).click()
   await page.getByRole('link', said('Sessions')).click()
-  const row = page
-    .locator('table.rows tbody tr')
-    .first()
-    .getByRole('link', { name: /^Session sid_/ })
+  const row = page.locator('table.rows tbody tr').first()
   await row.waitFor()
   await picture('console-sessions')
   await row.click()
@@ -70,5 +90,66 @@ async function walk(page: Page, link: string): Promise<{ quoted: string[]; pictu
     `From the link to the explained session: ${((Date.now() - begun) / 1000).toFixed(1)} s`,
   )
   await picture('console-session')
-  return { quoted, pictures }
+  return walk
+}
+
+test('an analyst follows an attack from the overview to a saved view, by the steps of the guide', async () => {
+  const database = await createTestDatabase()
+  const tidegate = await startTidegate({ env: { DATABASE_URL: database.url } })
+  await using browser = await openBrowser()
+  const { page } = browser
+  try {
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await simulate(tidegate, '--sessions', '12', '--bots', '0.2')
+    await repeatSessions(database.pool)
+    await simulate(tidegate, '--attack', 'credential-stuffing', '--sessions', '120', '--rate', '20')
+    const walk = await walkToSavedView(page, loginLinkOf(tidegate))
+    await expectAsInGuide('From an attack to a saved view', walk)
+  } finally {
+    await tidegate.stop()
+    await database.drop()
+  }
+}, 300_000)
+
+async function simulate({ dataDir }: RunningTidegate, ...options: string[]): Promise<void> {
+  const { code, stderr } = await cli(['simulate', ...options], { DATA_DIR: dataDir })
+  expect([code, stderr]).toEqual([0, expect.anything()])
+}
+
+/** Copies the sessions into each of the 50 hours before, as usual traffic, and rolls the hours up. */
+async function repeatSessions(pool: pg.Pool): Promise<void> {
+  await pool.query(
+    `insert into read.sessions select (jsonb_populate_record(s, jsonb_build_object(
+       'session_id', left(s.session_id, -2) || lpad(n::text, 2, '0'),
+       'event_id', left(s.event_id, -2) || lpad(n::text, 2, '0'),
+       'created_at', s.created_at - n * 3600000, 'evaluated_at', s.evaluated_at - n * 3600000
+     ))).* from read.sessions s, generate_series(1, 50) n on conflict do nothing`,
+  )
+  const now = Date.now()
+  while (await rollUpOnce(pool, now - (now % 3_600_000)));
+}
+
+async function walkToSavedView(page: Page, link: string): Promise<Walk> {
+  const { walk, said, picture } = recordWalk(page)
+  await page.goto(link)
+  const anomaly = page.locator('.anomalies a').first()
+  await anomaly.waitFor()
+  expect(await anomaly.innerText()).toMatch(/^\+\d+ sessions from \S+ on \/login since /)
+  await page.getByRole('heading', said('Anomalies')).waitFor()
+  await picture('console-anomaly')
+  await anomaly.click()
+  await page.locator('table.rows tbody tr').first().waitFor()
+  await page.getByRole('checkbox', said('Select all loaded rows')).check()
+  await page.getByText(said('Label as').name).waitFor()
+  await page.locator('.bulk-bar').getByRole('button', { name: 'bot', exact: true }).click()
+  await page.getByRole('button', said('Undo')).waitFor()
+  await picture('console-labels')
+  await page.getByRole('button', said('Save view')).click()
+  await page.getByLabel(said('Name').name).fill('Login attack')
+  await page.getByRole('button', said('Save')).click()
+  await page.getByRole('link', said('Sessions')).waitFor()
+  await page.getByRole('link', { name: 'Login attack' }).waitFor()
+  await page.getByRole('heading', { name: 'Login attack' }).waitFor()
+  await picture('console-view')
+  return walk
 }
