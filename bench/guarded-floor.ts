@@ -33,7 +33,7 @@ const record: KeyRecord = {
     rateLimit: 600_000,
   },
   status: 'active',
-  graceExpiresAt: null,
+  endsAt: null,
   organizationStatus: 'active',
 }
 const [hash = ''] = lookupHashes(keyring, key)

@@ -529,6 +529,14 @@ export interface RecordSkipped {
   record_value: Buffer
 }
 
+export interface ApiKeyExpiryChanged {
+  organization_id: string
+  key_id: string
+  /** Null: the key doesn't expire. */
+  expires_at: null | number
+  changed_at: number
+}
+
 export type KeyType = 'publishable' | 'secret'
 
 export type ClientTarget = 'browser' | 'native_ios' | 'native_android'
@@ -555,6 +563,8 @@ export interface ApiKeyIssued {
   /** Key that was replaced by a rotation. */
   replaces_key_id: null | string
   issued_at: number
+  /** Null: the key doesn't expire. */
+  expires_at: null | number
 }
 
 export interface ApiKeyOriginsChanged {
@@ -571,7 +581,7 @@ export interface ApiKeyRenamed {
   renamed_at: number
 }
 
-export type RevocationReason = 'requested' | 'grace_ended'
+export type RevocationReason = 'requested' | 'grace_ended' | 'expired'
 
 export interface ApiKeyRevoked {
   organization_id: string
@@ -622,13 +632,15 @@ export interface OrganizationDeleted {
   deleted_at: number
 }
 
-/** The organization's own rate limits were set or removed. The event contains all of them. */
+/** The organization's own limits were set or removed. The event contains all of them. */
 export interface OrganizationLimitsChanged {
   organization_id: string
   /** Units per minute for the organization's secret keys; null: the server's default. */
   secret_limit: null | number
   /** Units per minute for the organization's publishable keys; null: the server's default. */
   publishable_limit: null | number
+  /** Maximum lifetime of new API keys in days; null: unlimited. */
+  max_key_days: null | number
   changed_at: number
 }
 
@@ -1755,6 +1767,7 @@ export const causedNames = [
   'LoginSessionOpened',
   'EngineAnswersLearned',
   'RecordSkipped',
+  'ApiKeyExpiryChanged',
   'ApiKeyIssued',
   'ApiKeyOriginsChanged',
   'ApiKeyRenamed',
@@ -1828,6 +1841,7 @@ export interface EventTypes {
   LoginSessionOpened: LoginSessionOpened
   EngineAnswersLearned: EngineAnswersLearned
   RecordSkipped: RecordSkipped
+  ApiKeyExpiryChanged: ApiKeyExpiryChanged
   ApiKeyIssued: ApiKeyIssued
   ApiKeyOriginsChanged: ApiKeyOriginsChanged
   ApiKeyRenamed: ApiKeyRenamed
@@ -1907,6 +1921,7 @@ export const eventTopics = {
   LoginSessionOpened: 'tidegate.gate.v1',
   EngineAnswersLearned: 'tidegate.operations.v1',
   RecordSkipped: 'tidegate.operations.v1',
+  ApiKeyExpiryChanged: 'tidegate.organizations.v1',
   ApiKeyIssued: 'tidegate.organizations.v1',
   ApiKeyOriginsChanged: 'tidegate.organizations.v1',
   ApiKeyRenamed: 'tidegate.organizations.v1',
@@ -1986,6 +2001,7 @@ export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventType
   LoginSessionOpened: ({ gate_session_id }) => gate_session_id,
   EngineAnswersLearned: ({ engine_family }) => engine_family,
   RecordSkipped: ({ skipped_topic, skipped_partition }) => `${skipped_topic}/${skipped_partition}`,
+  ApiKeyExpiryChanged: ({ organization_id }) => organization_id,
   ApiKeyIssued: ({ organization_id }) => organization_id,
   ApiKeyOriginsChanged: ({ organization_id }) => organization_id,
   ApiKeyRenamed: ({ organization_id }) => organization_id,
@@ -2066,6 +2082,7 @@ export const dataKeySubjects = {
   LoginSessionOpened: ({ gate_session_id }) => gate_session_id,
   EngineAnswersLearned: () => null,
   RecordSkipped: () => null,
+  ApiKeyExpiryChanged: () => null,
   ApiKeyIssued: () => null,
   ApiKeyOriginsChanged: () => null,
   ApiKeyRenamed: () => null,

@@ -22,8 +22,8 @@ export function bearerToken(authorization: string | undefined): string {
 }
 
 /**
- * Returns the key's principal. Throws 401 if the key is unknown, revoked or past its grace period, and 403 if its
- * organization is not active.
+ * Returns the key's principal. Throws 401 if the key is unknown, revoked or past its end, and 403 if its organization is
+ * not active.
  */
 export function requireUsableKey(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
   if (!record || isKeyUnusable(record, clock())) throw new ApiError('auth.invalid_api_key')
@@ -31,16 +31,11 @@ export function requireUsableKey(record: KeyRecord | undefined, clock: Clock): K
   return record.principal
 }
 
-/** Returns true for a revoked key, and for a rotating one past its grace period. */
-export function isKeyUnusable(
-  { status, graceExpiresAt }: Pick<KeyRecord, 'status' | 'graceExpiresAt'>,
+/** Returns true for a revoked key, and for one past its end. */
+export const isKeyUnusable = (
+  { status, endsAt }: Pick<KeyRecord, 'status' | 'endsAt'>,
   now: number,
-): boolean {
-  return (
-    status === 'revoked' ||
-    (status === 'rotating' && graceExpiresAt !== null && graceExpiresAt <= now)
-  )
-}
+): boolean => status === 'revoked' || (endsAt !== null && endsAt <= now)
 
 /** Throws 403 for any other principal. */
 export function asSecretPrincipal(principal: Principal | null): SecretPrincipal {

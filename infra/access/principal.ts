@@ -58,8 +58,8 @@ export interface PersonPrincipal extends CallerBase {
 export interface KeyRecord {
   principal: KeyPrincipal
   status: 'active' | 'rotating' | 'revoked'
-  /** End of a rotating key's grace period, epoch milliseconds. */
-  graceExpiresAt: number | null
+  /** When the key expires or its rotation's grace period ends, whichever is earlier, in epoch milliseconds. */
+  endsAt: number | null
   organizationStatus: 'active' | 'suspended' | 'deleted'
 }
 

@@ -18,8 +18,8 @@ export function evolveOrganization(
     case 'OrganizationReactivated':
       return withStatus(state, 'active', event.data.reactivated_at)
     case 'OrganizationLimitsChanged': {
-      const { secret_limit, publishable_limit } = event.data
-      return { ...state, secret_limit, publishable_limit }
+      const { secret_limit, publishable_limit, max_key_days } = event.data
+      return { ...state, secret_limit, publishable_limit, max_key_days }
     }
     case 'OrganizationCapabilityEnabled':
       return {
@@ -39,7 +39,12 @@ function newOrganization({
   slug,
   created_at,
 }: OrganizationCreated): OrganizationRow {
-  const defaults = { secret_limit: null, publishable_limit: null, capabilities: [] }
+  const defaults = {
+    secret_limit: null,
+    publishable_limit: null,
+    max_key_days: null,
+    capabilities: [],
+  }
   return {
     id: organization_id,
     name,
@@ -74,13 +79,18 @@ export function evolveKey(state: ApiKeyRow | undefined, event: DomainEvent): Api
       return { ...state, allowed_origins: event.data.allowed_origins }
     case 'ApiKeyScopesChanged':
       return { ...state, scopes: event.data.scopes }
+    case 'ApiKeyExpiryChanged':
+      return { ...state, expires_at: event.data.expires_at }
     case 'ApiKeyRotated': {
       const { rotated_at, grace_expires_at } = event.data
       const status = state.status === 'revoked' ? 'revoked' : 'rotating'
       return { ...state, status, rotated_at, grace_expires_at }
     }
-    case 'ApiKeyRevoked':
-      return { ...state, status: 'revoked', revoked_at: state.revoked_at ?? event.data.revoked_at }
+    case 'ApiKeyRevoked': {
+      if (state.status === 'revoked') return state
+      const { revoked_at, reason } = event.data
+      return { ...state, status: 'revoked', revoked_at, revoked_reason: reason }
+    }
     default:
       return state
   }
@@ -91,6 +101,7 @@ function newKey({ key_id, issued_at, ...data }: ApiKeyIssued): ApiKeyRow {
     created_at: issued_at,
     rotated_at: null,
     revoked_at: null,
+    revoked_reason: null,
     grace_expires_at: null,
   }
   return { id: key_id, ...data, status: 'active', ...times }

@@ -11,7 +11,7 @@ const tables = [organizations, apiKeys, appliedEvents]
 
 export const organizationsProjection: Projection = {
   name: 'organizations',
-  version: 1,
+  version: 2,
   topics: [eventTopics.OrganizationCreated],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),

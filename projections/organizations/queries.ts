@@ -74,8 +74,17 @@ export async function findKeyByLookupHash(
   })
   const [key] = rows
   if (!key) return undefined
-  const { status, grace_expires_at: graceExpiresAt, organization_status: organizationStatus } = key
-  return { principal: principalOf(key), status, graceExpiresAt, organizationStatus }
+  const { status, organization_status: organizationStatus } = key
+  return { principal: principalOf(key), status, endsAt: keyEndOf(key), organizationStatus }
+}
+
+/** Returns when the key stops working: the earlier of its expiry and its grace period's end; null if it has neither. */
+export function keyEndOf({
+  expires_at,
+  grace_expires_at,
+}: Pick<ApiKeyRow, 'expires_at' | 'grace_expires_at'>): number | null {
+  const end = Math.min(expires_at ?? Infinity, grace_expires_at ?? Infinity)
+  return Number.isFinite(end) ? end : null
 }
 
 interface KeyWithOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabilities'> {
@@ -111,7 +120,7 @@ export interface RecipientKey {
   secretHashSealed: Buffer
 }
 
-/** Returns the active secret keys and the rotating ones within their grace period at `now`, newest first. */
+/** Returns the secret keys that are usable at `now`, newest first. */
 export async function recipientKeys(
   db: Db,
   organizationId: string,
@@ -122,7 +131,7 @@ export async function recipientKeys(
     name: 'recipient-keys',
     text: `select key_id as id, secret_hash_sealed as sealed from read.api_keys
       where organization_id = $1 and environment = $2 and type = 'secret' and secret_hash_sealed is not null
-        and (status = 'active' or (status = 'rotating' and grace_expires_at > $3))
+        and status <> 'revoked' and coalesce(least(grace_expires_at, expires_at) > $3, true)
       order by created_at desc, key_id desc`,
     values: [organizationId, environment, now],
   })
@@ -203,14 +212,30 @@ export async function listKeys(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
-export async function findExpiredGracePeriods(
+/** Finds keys whose expiry or grace period is over, the oldest first. */
+export async function findEndedKeys(
   db: Db,
   { now, limit }: { now: number; limit: number },
 ): Promise<{ organizationId: string; keyId: string }[]> {
   const { rows } = await db.query<{ organizationId: string; keyId: string }>(
     `select organization_id as "organizationId", key_id as "keyId" from read.api_keys
-     where status = 'rotating' and grace_expires_at <= $1 order by grace_expires_at, key_id limit $2`,
+     where status <> 'revoked' and least(grace_expires_at, expires_at) <= $1
+     order by least(grace_expires_at, expires_at), key_id limit $2`,
     [now, limit],
+  )
+  return rows
+}
+
+const weekMs = 7 * 24 * 60 * 60 * 1000
+
+/** Finds the usable keys that expire within a week, or within half of their lifetime if that is shorter. */
+export async function findExpiringKeys(db: Db, now: number): Promise<ApiKeyRow[]> {
+  const { rows } = await db.query<ApiKeyRow>(
+    `select ${apiKeys.select('k')} from read.api_keys k join read.organizations o using (organization_id)
+     where k.status <> 'revoked' and o.status = 'active' and coalesce(k.grace_expires_at > $1, true)
+       and k.expires_at > $1 and k.expires_at - least($2, (k.expires_at - k.created_at) / 2) <= $1
+     order by k.expires_at, k.key_id`,
+    [now, weekMs],
   )
   return rows
 }

@@ -6,7 +6,7 @@ import {
   table,
   untrustedText,
 } from '../../infra/postgres/table.ts'
-import type { ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
+import type { ClientTarget, Environment, KeyType, RevocationReason } from '../../schemas/events.ts'
 
 export type OrganizationStatus = 'active' | 'suspended' | 'deleted'
 
@@ -19,6 +19,8 @@ export const organizations = table('organizations', {
   /** Rate limit shared by all secret keys, in units per 60 seconds; null = the server's default. */
   secret_limit: nullable(column.bigint()),
   publishable_limit: nullable(column.bigint()),
+  /** Maximum lifetime of new keys in days; null = unlimited. */
+  max_key_days: nullable(column.bigint()),
   /** Enabled features that are off by default. */
   capabilities: column.json<readonly string[]>(),
   created_at: column.bigint(),
@@ -46,8 +48,12 @@ export const apiKeys = table('api_keys', {
   created_at: column.bigint(),
   rotated_at: nullable(column.bigint()),
   revoked_at: nullable(column.bigint()),
+  /** null unless revoked. */
+  revoked_reason: nullable(column.text<RevocationReason>()),
   /** Time when a rotated key stops working. */
   grace_expires_at: nullable(column.bigint()),
+  /** null = the key doesn't expire. */
+  expires_at: nullable(column.bigint()),
 })
 export type ApiKeyRow = RowOf<typeof apiKeys>
 
@@ -59,5 +65,5 @@ export const organizationReadIndexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);
   create index on api_keys (organization_id, created_at, key_id);
-  create index on api_keys (grace_expires_at) where status = 'rotating';
+  create index on api_keys (least(grace_expires_at, expires_at)) where status <> 'revoked';
 `

@@ -1,5 +1,6 @@
 import Table from 'cli-table3'
 import type { GateServiceRow } from '../../projections/gate/tables.ts'
+import { keyEndOf } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { KeyType } from '../../schemas/events.ts'
 
@@ -60,6 +61,8 @@ export function organizationTable(
     'secret limit': ({ secret_limit }) => limitText(secret_limit, defaults.secret),
     'publishable limit': ({ publishable_limit }) =>
       limitText(publishable_limit, defaults.publishable),
+    'max key days': ({ max_key_days }) =>
+      max_key_days === null ? 'unlimited' : String(max_key_days),
     capabilities: ({ capabilities }) => capabilities.join(', ') || null,
     created: ({ created_at }) => timeText(created_at),
   })
@@ -78,7 +81,7 @@ export function keyTable(keys: ApiKeyRow[]): string {
     key: ({ key_preview }) => key_preview,
     permissions: permissionsText,
     created: ({ created_at }) => timeText(created_at),
-    ends: ({ revoked_at, grace_expires_at }) => timeText(revoked_at ?? grace_expires_at),
+    ends: (key) => timeText(key.revoked_at ?? keyEndOf(key)),
   })
 }
 

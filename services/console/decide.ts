@@ -48,7 +48,7 @@ export const touchIntervalMs = minute
 /** Permissions of a session: those of a role, or of the secret key used to sign in, as long as the key is valid. */
 export type Rights =
   | { role: ConsoleRole }
-  | ({ keyId: KeyId; scopes: readonly string[] } & Pick<KeyRecord, 'status' | 'graceExpiresAt'>)
+  | ({ keyId: KeyId; scopes: readonly string[] } & Pick<KeyRecord, 'status' | 'endsAt'>)
 
 export interface ConsoleSession {
   id: ConsoleSessionId

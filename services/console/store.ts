@@ -4,6 +4,7 @@ import { asId, type ConsoleSessionId, type OrganizationId } from '../../infra/id
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
+import { keyEndOf } from '../../projections/organizations/queries.ts'
 import { apiKeys, organizations } from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import {
@@ -130,6 +131,7 @@ interface SessionRow {
   key_id: string | null
   key_status: KeyRecord['status'] | null
   grace_expires_at: number | null
+  expires_at: number | null
   scopes: string[] | null
   organization_id: string
   organization_name: string
@@ -146,7 +148,7 @@ export async function findConsoleSession(
     name: 'console-session',
     text: `select ${sessions.selectWithout('s', 'token_hash')}, ${organizations.select('o', 'capabilities')},
         o.name as organization_name, o.status as organization_status, k.status as key_status,
-        ${apiKeys.select('k', 'grace_expires_at', 'scopes')}
+        ${apiKeys.select('k', 'grace_expires_at', 'expires_at', 'scopes')}
       from tidegate.console_sessions s join read.organizations o using (organization_id)
         left join read.api_keys k using (key_id) where s.token_hash = any($1)`,
     values: [tokenHashes],
@@ -169,7 +171,7 @@ function sessionOf(row: SessionRow): ConsoleSession {
           keyId: asId('key', row.key_id ?? ''),
           scopes: row.scopes ?? [],
           status: row.key_status ?? 'revoked',
-          graceExpiresAt: row.grace_expires_at,
+          endsAt: keyEndOf(row),
         },
     organization: {
       id: asId('org', row.organization_id),

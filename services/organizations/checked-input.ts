@@ -38,12 +38,15 @@ export interface KeyRequest {
   allowed_origins?: string[] | undefined
   scopes?: string[] | undefined
   client_target?: ClientTarget | undefined
+  /** Epoch milliseconds; null: never; undefined: as late as the organization allows. */
+  expires_at?: number | null | undefined
 }
 
 export type KeySpec = Pick<
   ApiKeyIssued,
   'name' | 'type' | 'environment' | 'client_target' | 'allowed_origins' | 'scopes'
->
+> &
+  Pick<KeyRequest, 'expires_at'>
 
 const keyCreation = 'api_key_create'
 
@@ -58,7 +61,8 @@ export function completeKeyRequest(request: KeyRequest): KeySpec {
     name: () => checkedName(request.name, { max: inputLimits.keyName, parameterSet: keyCreation }),
     parts: () => (type === 'publishable' ? publishableParts(request) : secretParts(request)),
   })
-  return { name, type, environment: request.environment, ...parts }
+  const { environment, expires_at } = request
+  return { name, type, environment, expires_at, ...parts }
 }
 
 function impliedType({ scopes, allowed_origins, client_target }: KeyRequest): KeyType {
@@ -147,6 +151,30 @@ export function checkedOrigins(
     throw invalid({ name: `allowed_origins.${i}`, issue: 'invalid', expected }, parameterSet)
   })
   return [...new Set(normalized)]
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/**
+ * Returns the expiry of a key that is issued or changed at `now`. Defaults to the organization's maximum lifetime. Throws
+ * 422 for a time in the past, and for one beyond the maximum.
+ */
+export function checkedExpiry(
+  expiresAt: number | null | undefined,
+  {
+    maxDays,
+    now,
+    parameterSet,
+  }: { maxDays: number | null; now: number; parameterSet: ParameterSet },
+): number | null {
+  const latest = maxDays === null ? null : now + maxDays * dayMs
+  if (expiresAt === undefined) return latest
+  const isPast = expiresAt !== null && expiresAt <= now
+  const isTooLate = latest !== null && (expiresAt === null || expiresAt > latest)
+  if (!isPast && !isTooLate) return expiresAt
+  const limit = maxDays === null ? '' : ` within ${maxDays} days, the maximum of this organization`
+  const expected = `a time in the future${limit}`
+  throw invalid({ name: 'expires_at', issue: 'invalid', expected }, parameterSet)
 }
 
 export function checkedScopes(scopes: string[], parameterSet: ParameterSet): string[] {

@@ -17,7 +17,7 @@ import {
   type KeyRequest,
 } from './checked-input.ts'
 import {
-  decideGraceEnd,
+  decideKeyEnd,
   decideKeyIssue,
   decideKeyRevocation,
   decideKeyRotation,
@@ -193,8 +193,8 @@ export async function rotateApiKey(
   return { keyId: replacementId, revealedKey }
 }
 
-/** Revokes the key if its grace period is over. Returns false if it is not. */
-export async function revokeAfterGracePeriod(
+/** Revokes the key if it expired or its grace period is over; otherwise returns false. */
+export async function revokeEndedKey(
   { decide, clock }: Pick<CommandDeps, 'decide' | 'clock'>,
   { organizationId, keyId }: KeyPath,
 ): Promise<boolean> {
@@ -202,7 +202,7 @@ export async function revokeAfterGracePeriod(
   const events = await decide({
     ...organizationStream(organizationId),
     load: (tx) => findKey(tx, organizationId, keyId),
-    decide: (key) => decideGraceEnd(key, now),
+    decide: (key) => decideKeyEnd(key, now),
   })
   return events.length > 0
 }

@@ -6,7 +6,7 @@ import { type DecidedEvent, decidedEvent, eventAbout } from '../../infra/event-s
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
-import type { KeyCounts } from '../../projections/organizations/queries.ts'
+import { type KeyCounts, keyEndOf } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, Environment } from '../../schemas/events.ts'
 import {
@@ -17,7 +17,13 @@ import {
   requireMayIssue,
   requireReachableKey,
 } from './authority.ts'
-import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
+import {
+  checkedExpiry,
+  checkedOrigins,
+  checkedScopes,
+  inputLimits,
+  type KeySpec,
+} from './checked-input.ts'
 
 export interface KeyState {
   organization: OrganizationRow | undefined
@@ -72,7 +78,7 @@ export function decideKeyIssue(
   command: IssueApiKey,
 ): DecidedEvent[] {
   // Applies to operators, too: keys of an inactive organization don't work.
-  requireUsableOrganization(organization, 'key')
+  const { max_key_days: maxDays } = requireUsableOrganization(organization, 'key')
   requireMayIssue(command.spec, command.by)
   if (existing) return []
   if (counts.active >= maxActiveKeys) {
@@ -80,7 +86,9 @@ export function decideKeyIssue(
     throw tooMany(limit, 'revoke an unused key')
   }
   requireBelowSecretKeyLimit(counts, command.spec)
-  return [issuedEvent(command, null)]
+  const { now, spec } = command
+  const rule = { maxDays, now, parameterSet: 'api_key_create' } as const
+  return [issuedEvent({ ...command, expires_at: checkedExpiry(spec.expires_at, rule) }, null)]
 }
 
 function requireBelowSecretKeyLimit(
@@ -100,7 +108,14 @@ function tooMany(limit: string, remedy: string): ApiError {
 }
 
 function issuedEvent(
-  { organizationId, keyId, spec, material, now }: Omit<IssueApiKey, 'by'>,
+  {
+    organizationId,
+    keyId,
+    spec,
+    material,
+    now,
+    expires_at,
+  }: Omit<IssueApiKey, 'by'> & Pick<ApiKeyIssued, 'expires_at'>,
   replaces_key_id: string | null,
 ): DecidedEvent {
   const ids = { organization_id: organizationId, key_id: keyId, replaces_key_id }
@@ -111,7 +126,7 @@ function issuedEvent(
     now,
   }
   return decidedEvent(
-    { type: 'ApiKeyIssued', data: { ...ids, ...spec, ...material, issued_at: now } },
+    { type: 'ApiKeyIssued', data: { ...ids, ...spec, ...material, issued_at: now, expires_at } },
     about,
   )
 }
@@ -128,7 +143,7 @@ interface RotateApiKey {
 export const rotationGraceMs = 24 * 60 * 60 * 1000
 
 /**
- * Issues a replacement that differs only in its material. Throws 404 if the key does not exist or is revoked, 409 if it
+ * Issues a replacement that differs only in its material. It lives as long as the key was to live. Throws 404 if the key does not exist or is revoked, 409 if it
  * is already rotating or there are too many secret keys, 403 if the organization is not active or the caller lacks
  * scopes. A repeated command returns only the events that the first attempt did not write.
  */
@@ -151,7 +166,15 @@ export function decideKeyRotation(
 function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateApiKey) {
   const { type, environment, name, client_target, allowed_origins, scopes } = key
   const spec = { type, environment, name, client_target, allowed_origins, scopes }
-  return { organizationId: key.organization_id, keyId: replacementId, spec, material, now }
+  const expires_at = key.expires_at === null ? null : now + key.expires_at - key.created_at
+  return {
+    organizationId: key.organization_id,
+    keyId: replacementId,
+    spec,
+    material,
+    now,
+    expires_at,
+  }
 }
 
 function rotatedEvent(key: ApiKeyRow, { replacementId, now }: RotateApiKey): DecidedEvent {
@@ -176,11 +199,13 @@ export function decideKeyRevocation(
     : [revokedEvent(key, { reason: 'requested', revoked_at: now, now })]
 }
 
-/** Revokes a rotating key after its grace period, with the end of that period as the time of revocation. */
-export function decideGraceEnd(key: ApiKeyRow | undefined, now: number): DecidedEvent[] {
-  if (key?.status !== 'rotating' || key.grace_expires_at === null || key.grace_expires_at > now)
-    return []
-  return [revokedEvent(key, { reason: 'grace_ended', revoked_at: key.grace_expires_at, now })]
+/** Revokes a key that expired or whose grace period is over, with that time as the time of revocation. */
+export function decideKeyEnd(key: ApiKeyRow | undefined, now: number): DecidedEvent[] {
+  if (!key || key.status === 'revoked') return []
+  const end = keyEndOf(key)
+  if (end === null || end > now) return []
+  const reason = end === key.grace_expires_at ? 'grace_ended' : 'expired'
+  return [revokedEvent(key, { reason, revoked_at: end, now })]
 }
 
 function revokedEvent(
@@ -199,6 +224,8 @@ export interface KeyChanges {
   name?: string | undefined
   allowed_origins?: string[] | undefined
   scopes?: string[] | undefined
+  /** Epoch milliseconds; null: never. */
+  expires_at?: number | null | undefined
 }
 
 interface UpdateApiKey extends KeyChanges {
@@ -210,7 +237,7 @@ interface UpdateApiKey extends KeyChanges {
 const updateParameterSet = 'api_key_update'
 
 /**
- * Returns one event for each of name, origins and scopes that changes. Throws 404 if the key does not exist or is
+ * Returns one event for each of name, origins, scopes and expiry that changes. Throws 404 if the key does not exist or is
  * revoked, 403 if the organization is not active or the caller lacks a scope, 422 naming the invalid fields.
  */
 export function decideKeyUpdate(
@@ -218,10 +245,10 @@ export function decideKeyUpdate(
   command: UpdateApiKey,
 ): DecidedEvent[] {
   const { by, changeId, now } = command
-  requireUsableOrganization(organization, callerKindOf(by))
+  const { max_key_days: maxDays } = requireUsableOrganization(organization, callerKindOf(by))
   const current = requireChangeableKey(key, by)
-  const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) =>
-    change(current, command),
+  const changes = checkEach([renameKey, changeOrigins, changeScopes, changeExpiry], (change) =>
+    change(current, { ...command, maxDays }),
   )
   return changes
     .flat()
@@ -267,4 +294,14 @@ function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {
   checkGrant({ type: key.type, scopes }, command.by)
   if (isDeepStrictEqual(scopes, key.scopes)) return []
   return [{ type: 'ApiKeyScopesChanged', data: { ...idsOf(key), scopes, changed_at: command.now } }]
+}
+
+function changeExpiry(
+  key: ApiKeyRow,
+  { expires_at: expiresAt, now, maxDays }: UpdateApiKey & { maxDays: number | null },
+): DomainEvent[] {
+  if (expiresAt === undefined) return []
+  const expires_at = checkedExpiry(expiresAt, { maxDays, now, parameterSet: updateParameterSet })
+  if (expires_at === key.expires_at) return []
+  return [{ type: 'ApiKeyExpiryChanged', data: { ...idsOf(key), expires_at, changed_at: now } }]
 }

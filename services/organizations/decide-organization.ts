@@ -9,6 +9,7 @@ import {
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type OrganizationId } from '../../infra/ids.ts'
+import { keysOf } from '../../infra/postgres/table.ts'
 import type { OrganizationRow, OrganizationStatus } from '../../projections/organizations/tables.ts'
 import { inputLimits } from './checked-input.ts'
 
@@ -114,13 +115,18 @@ function changeStatus(
   }
 }
 
-// A request with ten IP rotation items costs 10 units, so a lower limit would never admit it.
-const minLimits = { secret_limit: 10, publishable_limit: 1 }
 const maxLimit = 1_000_000_000
+const limitBounds = {
+  // A request with ten IP rotation items costs 10 units, so a lower limit would never admit it.
+  secret_limit: { min: 10, max: maxLimit, unset: 'the default' },
+  publishable_limit: { min: 1, max: maxLimit, unset: 'the default' },
+  max_key_days: { min: 1, max: 36_500, unset: 'unlimited' },
+}
+type LimitName = keyof typeof limitBounds
 
 /**
  * Changes the rate limits of the organization's secret keys together and its publishable keys together, in units per
- * minute. null: the server's default; undefined: unchanged.
+ * minute, and the maximum lifetime of new keys. null: the server's default or unlimited; undefined: unchanged.
  */
 export function decideLimits(
   state: OrganizationRow | undefined,
@@ -128,26 +134,18 @@ export function decideLimits(
     changeId,
     now,
     ...limits
-  }: ChangeIdentity & { [Name in keyof typeof minLimits]?: number | null | undefined },
+  }: ChangeIdentity & { [Name in LimitName]?: number | null | undefined },
 ): DecidedEvent[] {
   const organization = requireUsableOrganization(state, 'operator')
-  const limitOf = (name: keyof typeof minLimits) =>
+  const limitOf = (name: LimitName) => () =>
     limits[name] === undefined ? organization[name] : checkedLimit(limits[name], name)
-  const { secret_limit, publishable_limit } = checkAll({
-    secret_limit: () => limitOf('secret_limit'),
-    publishable_limit: () => limitOf('publishable_limit'),
+  const next = checkAll({
+    secret_limit: limitOf('secret_limit'),
+    publishable_limit: limitOf('publishable_limit'),
+    max_key_days: limitOf('max_key_days'),
   })
-  if (
-    secret_limit === organization.secret_limit &&
-    publishable_limit === organization.publishable_limit
-  )
-    return []
-  const data = {
-    organization_id: organization.id,
-    secret_limit,
-    publishable_limit,
-    changed_at: now,
-  }
+  if (keysOf(next).every((name) => next[name] === organization[name])) return []
+  const data = { organization_id: organization.id, ...next, changed_at: now }
   return [
     aboutOrganization(
       organization.id,
@@ -157,10 +155,10 @@ export function decideLimits(
   ]
 }
 
-function checkedLimit(limit: number | null, name: keyof typeof minLimits): number | null {
-  const min = minLimits[name]
-  if (limit === null || (Number.isInteger(limit) && limit >= min && limit <= maxLimit)) return limit
-  const expected = `a whole number from ${min} to ${maxLimit}, or the default`
+function checkedLimit(limit: number | null, name: LimitName): number | null {
+  const { min, max, unset } = limitBounds[name]
+  if (limit === null || (Number.isInteger(limit) && limit >= min && limit <= max)) return limit
+  const expected = `a whole number from ${min} to ${max}, or ${unset}`
   throw invalid({ name, issue: 'invalid', expected }, 'organization_limits')
 }
 

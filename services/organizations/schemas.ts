@@ -113,7 +113,14 @@ const keyTail = {
   created_at: timestamp,
   rotated_at: timestamp.nullable(),
   revoked_at: timestamp.nullable(),
+  revoked_reason: z
+    .enum(['requested', 'grace_ended', 'expired'])
+    .nullable()
+    .describe('Null unless revoked. `grace_ended`: 24 hours after the key was rotated.'),
   grace_expires_at: timestamp.nullable(),
+  expires_at: timestamp
+    .nullable()
+    .describe('Time when the key expires. Null if it does not expire.'),
 }
 
 export const apiKeySchema = z.strictObject({ ...keyHead, ...keyTail }).meta({ id: 'ApiKey' })
@@ -212,6 +219,11 @@ const origins = z
   )
 const scopes = z.array(z.enum(knownScopes)).meta({ minItems: 1 })
 
+const expiry = z.iso
+  .datetime({ offset: true, error: 'ISO 8601 with a time zone, such as 2026-11-26T08:00:00Z' })
+  .transform((time) => Date.parse(time))
+  .nullable()
+
 export const createOrganizationBody = z.strictObject({
   name: organizationName,
   slug: z.string().meta({ minLength: 1, maxLength: inputLimits.slug, pattern: '^[a-z0-9-]+$' }),
@@ -251,6 +263,11 @@ const keyFields = z.strictObject({
     .describe('Platform of a publishable key. Default: `browser`.'),
   allowed_origins: origins.optional(),
   scopes: scopes.optional().describe('Required if `type` is `secret`.'),
+  expires_at: expiry
+    .optional()
+    .describe(
+      'Time when the key expires; null: never. Default: the maximum lifetime that the operator set for the organization, or never.',
+    ),
 })
 export const createKeyBody = keyFields.meta({ allOf: keyConditions })
 
@@ -258,6 +275,7 @@ export const updateKeyBody = atLeastOne({
   name: keyName.optional(),
   allowed_origins: origins.optional(),
   scopes: scopes.optional(),
+  expires_at: expiry.optional().describe('Time when the key expires; null: never.'),
 })
 
 export const keyParams = z.object({ ...organizationParams.shape, keyId: pathId('key') })
@@ -343,7 +361,9 @@ export function apiKeyJson(
     created_at: iso(key.created_at),
     rotated_at: isoOrNull(key.rotated_at),
     revoked_at: isoOrNull(key.revoked_at),
+    revoked_reason: key.revoked_reason,
     grace_expires_at: isoOrNull(key.grace_expires_at),
+    expires_at: isoOrNull(key.expires_at),
   }
 }
 

@@ -16,7 +16,7 @@ import { eventTopics } from '../../schemas/events.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { purgeConsoleSessions, revokeOrphaned } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
-import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
+import { runKeyEndScheduler } from '../organizations/key-end-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { purgeViewsOfDeleted } from '../readback/views/store.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
@@ -37,6 +37,7 @@ import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runVisitorPruner } from '../scoring/visitors/prune.ts'
 import { runScoring } from '../scoring/worker.ts'
 import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
+import { runKeyExpiryNotifier } from '../webhooks/key-expiry.ts'
 import { createWebhookMeter } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
 import { type Core, projections } from './dependencies.ts'
@@ -96,7 +97,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const cleanupJobs = [
     ...(roles.includes('api')
       ? [
-          runGraceScheduler(core),
+          runKeyEndScheduler(core),
           runRetentionScheduler(core),
           runPurge(core, 'expired idempotency keys', purgeIdempotencyKeys),
           runConsolePurge(core, undo),
@@ -109,6 +110,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
           runPurge(core, 'expired agent lookups', purgeExpiredLookups),
         ]
       : []),
+    ...(roles.includes('webhooks') ? [runKeyExpiryNotifier(core)] : []),
   ]
   undo.defer(() => stopTogether(cleanupJobs))
   const webhookWorkers = roles.includes('webhooks') ? await startWebhooks(core, registry) : []

@@ -8,6 +8,7 @@ import {
   fingerprintCalculatedEvent,
   gateApprovedEvent,
   gateApprovedResponse,
+  keyExpiringEvent,
   resultPersistedEvent,
   testEvent,
 } from './events/schemas.ts'
@@ -131,6 +132,14 @@ const webhooks: DescribedWebhook[] = [
     description: `Sent when a person approves a signup, only to the endpoint of the service. Create the account and respond with its encrypted credentials. Create one account per \`gate_session_id\`, because the event can arrive again after your response. ${shared.description}`,
     responses: approvalResponses,
     body: gateApprovedEvent,
+  },
+  {
+    ...shared,
+    type: 'key.expiring',
+    operationId: 'keyExpiringWebhook',
+    summary: 'API key expires soon',
+    description: `Sent once per expiry, a week before it, or at half of the key's lifetime if that is later. ${shared.description}`,
+    body: keyExpiringEvent,
   },
   {
     ...shared,

@@ -12,10 +12,12 @@ import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
+import { expiryEventOf } from '../../services/webhooks/key-expiry.ts'
 import { buildDecisionEvent } from '../../services/webhooks/planner/build-events.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
+import { secretKey } from '../services/organizations/fixtures.ts'
 import { endpoint, endpointId, now, organization } from '../services/webhooks/endpoints/fixtures.ts'
 import { sessionScored } from '../support/session-scored.ts'
 
@@ -103,7 +105,7 @@ function events(): WebhookEventRow[] {
     id: event_id,
     type: z.enum(deliveryTypes).parse(type),
   }))
-  return [...stored, approval()]
+  return [...stored, approval(), keyExpiring()]
 }
 
 /** With the data of the published example. */
@@ -118,6 +120,12 @@ function approval(): WebhookEventRow {
     data: JSON.stringify(JSON.parse(signed.raw_body).data),
     created_at: now,
   }
+}
+
+function keyExpiring(): WebhookEventRow {
+  const raised = expiryEventOf({ ...secretKey, expires_at: now }, now)
+  const { event_id: id, endpoint_ids: _, route: __, ...event } = raised
+  return { ...event, id, type: 'key.expiring', data: raised.data ?? '' }
 }
 
 function problems(pointer: string, value: unknown): string[] {

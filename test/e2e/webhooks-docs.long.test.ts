@@ -141,17 +141,22 @@ describe('the examples of the page', () => {
     'webhook.test': 'WebhookEventEnvelope',
   } as const
 
-  it.each(deliveryTypes)('%s is what the published interface says, as it is sent', async (type) => {
-    const example = JSON.parse(await codeBlock(`example: ${type}`))
-    expect(example.type).toBe(type)
-    const problems = (some: object) =>
-      bodyProblems(envelopes[type], JSON.stringify({ ...example, ...some }))
-    expect(problems({})).toEqual([])
-    expect(problems({ data: {} })).not.toEqual([])
-    const { id, created, data } = example
-    const event = { id, type, created_at: Date.parse(created), data: JSON.stringify(data) }
-    expect(webhookBody(event)).toBe(JSON.stringify(example))
-  })
+  const publishedTypes = deliveryTypes.filter((type) => type !== 'key.expiring')
+
+  it.each(publishedTypes)(
+    '%s is what the published interface says, as it is sent',
+    async (type) => {
+      const example = JSON.parse(await codeBlock(`example: ${type}`))
+      expect(example.type).toBe(type)
+      const problems = (some: object) =>
+        bodyProblems(envelopes[type], JSON.stringify({ ...example, ...some }))
+      expect(problems({})).toEqual([])
+      expect(problems({ data: {} })).not.toEqual([])
+      const { id, created, data } = example
+      const event = { id, type, created_at: Date.parse(created), data: JSON.stringify(data) }
+      expect(webhookBody(event)).toBe(JSON.stringify(example))
+    },
+  )
 })
 
 describe('what the pages say of numbers and names', () => {

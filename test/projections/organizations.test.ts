@@ -4,7 +4,7 @@ import { asId } from '../../infra/ids.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import {
   countKeys,
-  findExpiredGracePeriods,
+  findEndedKeys,
   findKey,
   findKeyByLookupHash,
   findOrganization,
@@ -43,6 +43,7 @@ function issued(n: number, overrides: Partial<ApiKeyIssued> = {}): DomainEvent {
     display_key: null,
     replaces_key_id: null,
     issued_at: 100 + n,
+    expires_at: null,
     ...overrides,
   }
   return { type: 'ApiKeyIssued', data }
@@ -91,6 +92,7 @@ test.each<[DomainEvent, object]>([
     status: 'active',
     secret_limit: null,
     publishable_limit: null,
+    max_key_days: null,
     capabilities: [],
     created_at: 10,
     updated_at: 10,
@@ -104,7 +106,7 @@ test.each<[DomainEvent, object]>([
 test('limits and capabilities of an organization apply to its keys', async () => {
   const limits = (secret_limit: number | null): DomainEvent => ({
     type: 'OrganizationLimitsChanged',
-    data: { ...base, secret_limit, publishable_limit: null, changed_at: 20 },
+    data: { ...base, secret_limit, publishable_limit: null, max_key_days: null, changed_at: 20 },
   })
   const capability = 'ip_rotation'
   await model.given(created, issued(1), limits(1200), {
@@ -156,7 +158,7 @@ test('a key is found by any of its lookup hashes, with the data for authenticati
       rateLimit: null,
     },
     status: 'active',
-    graceExpiresAt: null,
+    endsAt: null,
     organizationStatus: 'active',
   })
   expect((await keyOf('hash2'))?.principal).toEqual({
@@ -180,7 +182,7 @@ test('rotation gives the old key a grace period, revocation ends the key, and ne
     recipientKeys(model.pool, organizationId, environment, now)
   const idsAt = async (now: number) => (await recipients(now)).map((key) => key.keyId)
   await model.given(created, issued(1), issued(2, { replaces_key_id: keyId(1) }), rotated(1, 300))
-  expect(await keyOf('hash1')).toMatchObject({ status: 'rotating', graceExpiresAt: 300 })
+  expect(await keyOf('hash1')).toMatchObject({ status: 'rotating', endsAt: 300 })
   expect([await idsAt(299), await idsAt(300)]).toEqual([[keyId(2), keyId(1)], [keyId(2)]])
   expect((await recipients(0))[0]?.secretHashSealed).toEqual(Buffer.from([0, 1, 255, 2]))
   expect(await recipients(0, 'test')).toEqual([])
@@ -227,11 +229,36 @@ test('pages list each key once, newest first, while keys are added and changed',
   expect(seen).toEqual([6, 5, 4, 3, 2, 1].map(keyId))
 })
 
+test('a key expires at its newest expiry, and is then no recipient of tokens', async () => {
+  const ids = { ...base, key_id: keyId(1) }
+  const expiry = { ...ids, expires_at: 300, changed_at: 2 }
+  const expired: DomainEvent = {
+    type: 'ApiKeyRevoked',
+    data: { ...ids, revoked_at: 300, reason: 'expired' },
+  }
+  await model.given(created, issued(1, { expires_at: 900 }), {
+    type: 'ApiKeyExpiryChanged',
+    data: expiry,
+  })
+  expect(await keyOf('hash1')).toMatchObject({ status: 'active', endsAt: 300 })
+  const recipients = async (now: number) =>
+    (await recipientKeys(model.pool, organizationId, 'live', now)).length
+  expect([await recipients(299), await recipients(300)]).toEqual([1, 0])
+  expect(await findEndedKeys(model.pool, { now: 299, limit: 9 })).toEqual([])
+  expect(await findEndedKeys(model.pool, { now: 300, limit: 9 })).toHaveLength(1)
+  await model.given(expired)
+  expect(await findKey(model.pool, organizationId, keyId(1))).toMatchObject({
+    status: 'revoked',
+    revoked_at: 300,
+    revoked_reason: 'expired',
+  })
+})
+
 test('rotating keys are found after their grace period, the longest expired first', async () => {
   const rotations = [rotated(1, 300), rotated(2, 200), rotated(3, 301), rotated(4, 100)]
   await model.given(created, ...[1, 2, 3, 4, 5].map((n) => issued(n)), ...rotations, revoked(4))
   const ended = async (limit: number) =>
-    (await findExpiredGracePeriods(model.pool, { now: 300, limit })).map((key) => key.keyId)
+    (await findEndedKeys(model.pool, { now: 300, limit })).map((key) => key.keyId)
   expect(await ended(10)).toEqual([keyId(2), keyId(1)])
   expect(await ended(1)).toEqual([keyId(2)])
 })

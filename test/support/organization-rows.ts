@@ -11,6 +11,7 @@ export const organization: OrganizationRow = {
   status: 'active',
   secret_limit: null,
   publishable_limit: null,
+  max_key_days: null,
   capabilities: [],
   created_at: 1,
   updated_at: 1,

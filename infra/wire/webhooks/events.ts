@@ -2,6 +2,7 @@ export const subscribableTypes = [
   'session.fingerprint.calculated',
   'session.result.persisted',
   'gate.session.approved',
+  'key.expiring',
 ] as const
 export type SubscribableType = (typeof subscribableTypes)[number]
 

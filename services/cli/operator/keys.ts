@@ -12,7 +12,7 @@ import {
 } from '../../organizations/commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { choice, commaList, jsonFlag } from '../arguments.ts'
+import { choice, commaList, instant, jsonFlag } from '../arguments.ts'
 import { keyTable } from '../tables.ts'
 import {
   asOperator,
@@ -85,6 +85,7 @@ interface CreateFlags extends OperatorOptions {
   scopes?: string[]
   origins?: string[]
   clientTarget?: Target
+  expiresAt?: number
 }
 
 function createCommand(keys: Command): void {
@@ -94,12 +95,20 @@ function createCommand(keys: Command): void {
     async (
       core,
       organizationId,
-      { origins: allowed_origins, clientTarget, ...flags }: CreateFlags,
+      { origins: allowed_origins, clientTarget, expiresAt: expires_at, ...flags }: CreateFlags,
     ) => {
       const { name, type, environment } = flags
       const { scopes = type === 'secret' ? [...defaultScopes] : undefined } = flags
       const client_target = clientTarget && storedTarget(clientTarget)
-      const request = { name, type, environment, scopes, allowed_origins, client_target }
+      const request = {
+        name,
+        type,
+        environment,
+        scopes,
+        allowed_origins,
+        client_target,
+        expires_at,
+      }
       const command = { ...request, organizationId, by: 'operator' } as const
       return revealedOutcome(
         core,
@@ -129,6 +138,11 @@ function createCommand(keys: Command): void {
       '--client-target <client>',
       'client of a publishable key: browser, native-ios or native-android',
       choice<Target>('browser', 'native-ios', 'native-android'),
+    )
+    .option(
+      '--expires-at <time>',
+      'expiry as a date or time, such as 2027-06-30 (default: the maximum of the organization, or never)',
+      instant,
     )
     .option(...jsonFlag)
 }

@@ -11,7 +11,7 @@ import {
 } from '../../organizations/decide-organization.ts'
 import { organizationJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
-import { jsonFlag, limit } from '../arguments.ts'
+import { jsonFlag, limit, wholeNumber } from '../arguments.ts'
 import { organizationTable } from '../tables.ts'
 import { defineAgentDirectories } from './agent-directories.ts'
 import { definePolicy } from './data-policy.ts'
@@ -84,20 +84,26 @@ function statusCommand(
 interface LimitFlags extends OperatorOptions {
   secret?: number | 'default'
   publishable?: number | 'default'
+  maxKeyDays?: number | 'unlimited'
 }
 
-const limitOf = (flag: number | 'default' | undefined) => (flag === 'default' ? null : flag)
+const limitOf = (flag: number | string | undefined) => (typeof flag === 'string' ? null : flag)
 
 function limitsCommand(org: Command): void {
   organizationCommand(
     org,
     {
       name: 'limits',
-      description: 'Show or set the rate limits of an organization, in units per 60 seconds',
+      description:
+        'Show or set the rate limits of an organization, in units per 60 seconds, and the maximum lifetime of its new keys',
     },
-    async (core, organizationId, { secret, publishable }: LimitFlags) => {
-      const limits = { secret_limit: limitOf(secret), publishable_limit: limitOf(publishable) }
-      if (secret !== undefined || publishable !== undefined)
+    async (core, organizationId, { secret, publishable, maxKeyDays }: LimitFlags) => {
+      const limits = {
+        secret_limit: limitOf(secret),
+        publishable_limit: limitOf(publishable),
+        max_key_days: limitOf(maxKeyDays),
+      }
+      if (Object.values(limits).some((value) => value !== undefined))
         await changeOrganization(asOperator(core, 'org limits'), organizationId, (row, at) =>
           decideLimits(row, { ...limits, ...at }),
         )
@@ -106,6 +112,11 @@ function limitsCommand(org: Command): void {
   )
     .option('--secret <units>', 'limit shared by its secret keys, or "default"', limit)
     .option('--publishable <units>', 'limit shared by its publishable keys, or "default"', limit)
+    .option(
+      '--max-key-days <days>',
+      'maximum lifetime of new keys in days, or "unlimited"; existing keys keep theirs',
+      (text) => (text === 'unlimited' ? text : wholeNumber(text)),
+    )
     .option(...jsonFlag)
 }
 
@@ -154,11 +165,12 @@ const defaultsOf = ({
 
 // Returns the API's JSON with the members that only operators see. A null limit is the server's default.
 function operatorJson(organization: OrganizationRow) {
-  const { secret_limit, publishable_limit, capabilities: enabled } = organization
+  const { secret_limit, publishable_limit, max_key_days, capabilities: enabled } = organization
   return {
     ...organizationJson(organization),
     secret_limit,
     publishable_limit,
+    max_key_days,
     capabilities: enabled,
   }
 }

@@ -145,13 +145,34 @@ const testPayload = z
   })
   .meta({ id: 'WebhookTestEventPayload' })
 
-const payload = z.union([fingerprintPayload, resultPayload, approvalPayload, testPayload])
+const keyPayload = z
+  .looseObject({
+    object: z.literal('api_key_expiry'),
+    key: z.strictObject({
+      id: z.string().regex(new RegExp(`^key_${idCharacters}$`)),
+      type: z.enum(['publishable', 'secret']),
+      name: z.string(),
+      key_preview: z.string(),
+      expires_at: timestamp,
+    }),
+  })
+  .meta({ id: 'KeyExpiringPayload' })
+
+const payload = z.union([
+  fingerprintPayload,
+  resultPayload,
+  approvalPayload,
+  testPayload,
+  keyPayload,
+])
 
 export type RequestSummary = z.output<typeof requestSummary>
 export type FingerprintCalculated = z.output<typeof fingerprintPayload>
 export type ResultPersisted = z.output<typeof resultPayload>
 /** Members that are sent. The schema allows more, for later versions. */
 export type TestPayload = Pick<z.output<typeof testPayload>, 'object' | 'endpoint'>
+
+export type KeyExpiring = Pick<z.output<typeof keyPayload>, 'object' | 'key'>
 
 const envelope = z
   .strictObject({
@@ -179,6 +200,10 @@ export const resultPersistedEvent = ofType('session.result.persisted', resultPay
 
 export const gateApprovedEvent = ofType('gate.session.approved', approvalPayload).meta({
   id: 'GateSessionApprovedWebhookEvent',
+})
+
+export const keyExpiringEvent = ofType('key.expiring', keyPayload).meta({
+  id: 'KeyExpiringWebhookEvent',
 })
 
 export const testEvent = ofType('webhook.test', testPayload).meta({ id: 'WebhookTestWebhookEvent' })

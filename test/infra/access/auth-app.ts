@@ -91,7 +91,7 @@ const base = {
   environment: 'live',
   rateLimit: null,
 } as const
-const active = { status: 'active', graceExpiresAt: null, organizationStatus: 'active' } as const
+const active = { status: 'active', endsAt: null, organizationStatus: 'active' } as const
 
 type App = Awaited<ReturnType<typeof createApp>>
 

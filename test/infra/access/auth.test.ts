@@ -45,7 +45,7 @@ test('never repeats the key in an error response', async () => {
 })
 
 test('accepts a rotating key until its grace period ends, even if cached', async () => {
-  const key = app.secret(['*'], { status: 'rotating', graceExpiresAt: start + 5000 })
+  const key = app.secret(['*'], { status: 'rotating', endsAt: start + 5000 })
   app.now.ms = start + 4999
   expect(await get({ key })).toBeUndefined()
   app.now.ms = start + 5000

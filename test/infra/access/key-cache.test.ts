@@ -92,7 +92,7 @@ const found: KeyRecord = {
     origins: [],
   },
   status: 'active',
-  graceExpiresAt: null,
+  endsAt: null,
   organizationStatus: 'active',
 }
 const revoked: KeyRecord = { ...found, status: 'revoked' }

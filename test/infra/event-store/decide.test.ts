@@ -14,7 +14,7 @@ import { openBothLogs } from '../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent, tester } from '../../support/projections.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
-const scheduler = { type: 'scheduler', id: 'key-grace' } as const
+const scheduler = { type: 'scheduler', id: 'key-end' } as const
 
 for (const testLog of openBothLogs()) {
   const closing: (() => Promise<void>)[] = []

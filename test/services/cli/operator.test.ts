@@ -14,6 +14,7 @@ const organization: OrganizationRow = {
   status: 'active',
   secret_limit: 5,
   publishable_limit: null,
+  max_key_days: null,
   capabilities: ['ip_rotation'],
   created_at: 0,
   updated_at: 0,
@@ -26,7 +27,9 @@ test('a table has no colors or terminal escapes', () => {
   })
   expect(shown).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
   expect(shown).toContain('A\uFFFD[2Jc\uFFFDm\uFFFDe')
-  expect(shown).toMatch(/│ 5 in 60 s +│ default \(3000\) +│ ip_rotation +│ 1970-01-01T00:00:00Z │/)
+  expect(shown).toMatch(
+    /│ 5 in 60 s +│ default \(3000\) +│ unlimited +│ ip_rotation +│ 1970-01-01T00:00:00Z │/,
+  )
 })
 
 test('arguments are parsed', () => {

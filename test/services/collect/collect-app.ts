@@ -153,7 +153,7 @@ export async function startCollectApp({
         ...facts,
       }
       const status = { status: 'active', organizationStatus: 'active' } as const
-      stored.set(lookupHash, { principal, ...status, graceExpiresAt: null })
+      stored.set(lookupHash, { principal, ...status, endsAt: null })
       return key
     },
     close: () => app.close(),

@@ -28,7 +28,7 @@ const key: Rights = {
   keyId: 'key_1',
   scopes: ['webhooks:read'],
   status: 'active',
-  graceExpiresAt: null,
+  endsAt: null,
 }
 
 describe('a console session', () => {
@@ -62,8 +62,8 @@ function inOrganization(status: 'suspended' | 'deleted'): Partial<ConsoleSession
   return { organization: { ...session.organization, status } }
 }
 
-function rotating(graceExpiresAt: number): Rights {
-  return { ...key, status: 'rotating', graceExpiresAt }
+function rotating(endsAt: number): Rights {
+  return { ...key, status: 'rotating', endsAt }
 }
 
 describe('permissions', () => {

@@ -5,7 +5,7 @@ import { expireOverdue } from '../../../services/gate/expiry.ts'
 import { sessionTtlMs } from '../../../services/gate/sessions.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
 import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
-import { revokeKeysAfterGracePeriod } from '../../../services/organizations/grace-scheduler.ts'
+import { revokeEndedKeys } from '../../../services/organizations/key-end-scheduler.ts'
 import { recordDataExpiry } from '../../../services/organizations/retention-scheduler.ts'
 import { sessionId, startWorld } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
@@ -194,7 +194,7 @@ describe('an entry has the actor and the request of', () => {
     world.now.ms += sessionTtlMs
     await expireOverdue(world.gateParts)
     world.now.ms += rotationGraceMs
-    await revokeKeysAfterGracePeriod(deps)
+    await revokeEndedKeys(deps)
     await setDataPolicy(deps, { organizationId, changes: { session_days: 30 } })
     world.now.ms += 1
     await recordDataExpiry({ ...deps, config: readConfig({}) })
@@ -202,7 +202,7 @@ describe('an entry has the actor and the request of', () => {
     const scheduler = (name: string) => ({ type: 'scheduler', id: name })
     const entry = (type: string, actor: object) => ({ type, actor, request_id: null })
     expect((await about(old)).at(-1)).toEqual(entry('ApiKeyIssued', operator))
-    expect((await about(old))[0]).toEqual(entry('ApiKeyRevoked', scheduler('key-grace')))
+    expect((await about(old))[0]).toEqual(entry('ApiKeyRevoked', scheduler('key-end')))
     expect((await about(id))[0]).toEqual(entry('GateSessionExpired', scheduler('gate-time-outs')))
     expect((await about(organizationId)).slice(0, 2)).toEqual([
       entry('OrganizationDataExpired', scheduler('data-retention')),

@@ -7,7 +7,7 @@ import {
   type KeyRequest,
 } from '../../../services/organizations/checked-input.ts'
 import {
-  decideGraceEnd,
+  decideKeyEnd,
   decideKeyIssue,
   decideKeyRevocation,
   decideKeyRotation,
@@ -68,7 +68,10 @@ describe('decideKeyIssue', () => {
     }
     const data = { ...about, key_id: keyId, ...spec, ...material }
     expect(events(decisions)).toEqual([
-      { type: 'ApiKeyIssued', data: { ...data, replaces_key_id: null, issued_at: 9 } },
+      {
+        type: 'ApiKeyIssued',
+        data: { ...data, replaces_key_id: null, issued_at: 9, expires_at: null },
+      },
     ])
     expect(decisions[0]?.meta).toMatchObject({ time: 9, organizationId, environment: 'live' })
   })
@@ -120,6 +123,31 @@ describe('decideKeyIssue', () => {
     ['anything as the operator', { environment: 'test' }, 'operator'],
   ])('lets a caller grant %s', (_, request, caller) => {
     expect(decideKeyIssue(state, command(request, caller))).toHaveLength(1)
+  })
+
+  const day = 86_400_000
+  test.each<[string, number | null, number | null | undefined, number | null]>([
+    ['never', null, undefined, null],
+    ['at the requested time', null, 10, 10],
+    ['at the maximum by default', 30, undefined, 9 + 30 * day],
+    ['at a time within the maximum', 30, 9 + 30 * day, 9 + 30 * day],
+  ])('lets a key expire %s', (_, max_key_days, requested, expires_at) => {
+    const decisions = decideKeyIssue(
+      { ...state, organization: { ...organization, max_key_days } },
+      command({ expires_at: requested }),
+    )
+    expect(events(decisions)).toMatchObject([{ data: { expires_at } }])
+  })
+
+  test.each<[string, number | null, number | null, string]>([
+    ['in the past', null, 9, 'a time in the future'],
+    ['after the maximum', 30, 10 + 30 * day, 'within 30 days'],
+    ['never, with a maximum', 30, null, 'within 30 days'],
+  ])('does not let a key expire %s', (_, max_key_days, expires_at, message) => {
+    const limited = { ...state, organization: { ...organization, max_key_days } }
+    const error = refusal(() => decideKeyIssue(limited, command({ expires_at })))
+    expect(error.message).toContain(message)
+    expect(error.details).toMatchObject({ fields: [{ name: 'expires_at' }] })
   })
 
   test('returns no event if the key of the command exists', () => {
@@ -301,12 +329,20 @@ describe('decideKeyRotation', () => {
     const ids = { ...about, key_id: replacementId, replaces_key_id: key.id }
     const grace = { rotated_at: 1000, grace_expires_at: 1000 + 86_400_000 }
     expect(events(rotate({ key }))).toEqual([
-      { type: 'ApiKeyIssued', data: { ...ids, ...same, ...material, issued_at: 1000 } },
+      {
+        type: 'ApiKeyIssued',
+        data: { ...ids, ...same, ...material, issued_at: 1000, expires_at: null },
+      },
       {
         type: 'ApiKeyRotated',
         data: { ...about, key_id: key.id, replacement_key_id: replacementId, ...grace },
       },
     ])
+  })
+
+  test('gives the replacement the lifetime of the key, from the rotation on', () => {
+    const key = { ...secretKey, created_at: 100, expires_at: 700 }
+    expect(events(rotate({ key }))[0]?.data).toMatchObject({ expires_at: 1600 })
   })
 
   const by = { environment: 'live', scopes: ['api_keys:manage'] } as const
@@ -359,7 +395,7 @@ describe('decideKeyRotation', () => {
   })
 })
 
-describe('decideKeyRevocation and decideGraceEnd', () => {
+describe('decideKeyRevocation and decideKeyEnd', () => {
   const byLive = { environment: 'live', scopes: [] } as const
   const byTest = { environment: 'test', scopes: ['*'] } as const
   const revoke = (key: ApiKeyRow | undefined, by: KeyCaller = byLive, state = { organization }) =>
@@ -386,18 +422,35 @@ describe('decideKeyRevocation and decideGraceEnd', () => {
   })
 
   test('revoke a rotating key at the end of its grace period', () => {
-    expect(decideGraceEnd(rotating, 499)).toEqual([])
-    const [decision] = decideGraceEnd(rotating, 500)
+    expect(decideKeyEnd(rotating, 499)).toEqual([])
+    const [decision] = decideKeyEnd(rotating, 500)
     expect(decision?.event).toEqual({
       type: 'ApiKeyRevoked',
       data: { ...about, revoked_at: 500, reason: 'grace_ended' },
     })
-    expect(decideGraceEnd(rotating, 900)).toMatchObject([
+    expect(decideKeyEnd(rotating, 900)).toMatchObject([
       {
         event: { data: { revoked_at: 500 } },
         meta: { eventId: decision?.meta.eventId, time: 900 },
       },
     ])
-    for (const key of [undefined, secretKey, revoked]) expect(decideGraceEnd(key, 1e15)).toEqual([])
+    for (const key of [undefined, secretKey, revoked]) expect(decideKeyEnd(key, 1e15)).toEqual([])
+  })
+
+  test.each<[string, ApiKeyRow, { revoked_at: number; reason: string }]>([
+    ['an expired key', { ...secretKey, expires_at: 400 }, { revoked_at: 400, reason: 'expired' }],
+    [
+      'a rotating key that expires first',
+      { ...rotating, expires_at: 400 },
+      { revoked_at: 400, reason: 'expired' },
+    ],
+    [
+      'a rotating key whose grace period ends first',
+      { ...rotating, expires_at: 600 },
+      { revoked_at: 500, reason: 'grace_ended' },
+    ],
+  ])('revoke %s', (_, key, revocation) => {
+    expect(decideKeyEnd(key, revocation.revoked_at - 1)).toEqual([])
+    expect(decideKeyEnd(key, 900)).toMatchObject([{ event: { data: revocation } }])
   })
 })

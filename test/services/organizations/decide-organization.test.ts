@@ -110,14 +110,14 @@ describe('limits and capabilities', () => {
   const command = { changeId: 'evt_1', now: 9 }
   const setLimits = (state: object, limits: object) =>
     decideLimits({ ...organization, ...state }, { ...command, ...limits })
-  const currentLimits = { secret_limit: 15, publishable_limit: 6 }
+  const currentLimits = { secret_limit: 15, publishable_limit: 6, max_key_days: 90 }
 
   test.each([
     [
       'changes one limit and leaves the other at its default',
       {},
       { secret_limit: 1200 },
-      { secret_limit: 1200, publishable_limit: null },
+      { secret_limit: 1200, publishable_limit: null, max_key_days: null },
     ],
     [
       'resets a limit to the default',
@@ -129,13 +129,19 @@ describe('limits and capabilities', () => {
       'accepts a secret limit that allows the most expensive request',
       {},
       { secret_limit: 10, publishable_limit: 1 },
-      { secret_limit: 10, publishable_limit: 1 },
+      { secret_limit: 10, publishable_limit: 1, max_key_days: null },
+    ],
+    [
+      'limits the lifetime of keys',
+      currentLimits,
+      { max_key_days: 30 },
+      { ...currentLimits, max_key_days: 30 },
     ],
     [
       'keeps an earlier limit below the minimum',
       { secret_limit: 5 },
       { publishable_limit: 7 },
-      { secret_limit: 5, publishable_limit: 7 },
+      { secret_limit: 5, publishable_limit: 7, max_key_days: null },
     ],
   ])('%s', (_, state, limits, data) => {
     expect(events(setLimits(state, limits))).toEqual([
@@ -150,7 +156,7 @@ describe('limits and capabilities', () => {
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e9 + 1])(
     '%d is no limit',
     (limit) => {
-      for (const name of ['secret_limit', 'publishable_limit'])
+      for (const name of ['secret_limit', 'publishable_limit', 'max_key_days'])
         expect(refusal(() => setLimits({}, { [name]: limit }))).toMatchObject(badField(name))
     },
   )

@@ -25,6 +25,8 @@ export const secretKey: ApiKeyRow = {
   rotated_at: null,
   revoked_at: null,
   grace_expires_at: null,
+  revoked_reason: null,
+  expires_at: null,
 }
 
 /** A publishable browser key in use. */

@@ -180,6 +180,32 @@ test('a revoked key is rejected at once, and can be revoked again', async () => 
   expect((await revoke(keyId)).body.data).toEqual(first.body.data)
 })
 
+describe('an expiry', () => {
+  const inHours = (hours: number) => new Date(api.now.ms + hours * 3_600_000).toISOString()
+
+  test('makes the key unusable, and is moved by an update', async () => {
+    const requested = inHours(1)
+    const created = await create({ name: 'Key', expires_at: requested })
+    const { id, revealed_key: key, expires_at } = created.body.data
+    expect([created.status, expires_at]).toEqual([201, requested])
+    const patched = await patch(id, { expires_at: inHours(2) })
+    expect(patched.body.data).toMatchObject({ expires_at: inHours(2), revoked_reason: null })
+    api.now.ms += 7_199_999
+    expect(await statusOf(key)).not.toBe(401)
+    api.now.ms += 1
+    expect(await statusOf(key)).toBe(401)
+  })
+
+  test.each([
+    ['2020-01-01T00:00:00Z', 'expires_at'],
+    ['tomorrow', 'ISO 8601'],
+    [1_800_000_000, 'expires_at'],
+  ])('of %j is rejected', async (expires_at, text) => {
+    const { status, body } = await create({ name: 'Key', expires_at })
+    expect([status, body.error.message]).toEqual([422, expect.stringContaining(text)])
+  })
+})
+
 describe('a rotation', () => {
   test('issues an equal key, and the old one works for 24 hours', async () => {
     const { keyId, revealedKey: old } = await secret()

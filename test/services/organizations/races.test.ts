@@ -11,9 +11,9 @@ import {
 } from '../../../services/organizations/commands.ts'
 import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
 import {
-  revokeKeysAfterGracePeriod,
-  runGraceScheduler,
-} from '../../../services/organizations/grace-scheduler.ts'
+  revokeEndedKeys,
+  runKeyEndScheduler,
+} from '../../../services/organizations/key-end-scheduler.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProcesses, race } from '../../support/racing.ts'
@@ -97,9 +97,9 @@ for (const testLog of openTestLogs()) {
     await rotateApiKey(processOf(0), key)
     const graceEnd = now.ms + rotationGraceMs
     now.ms = graceEnd - 1
-    expect(await revokeKeysAfterGracePeriod(processOf(0))).toBe(0)
+    expect(await revokeEndedKeys(processOf(0))).toBe(0)
     const running = world.processes.map((process) =>
-      runGraceScheduler({ ...process, intervalMs: 5 }),
+      runKeyEndScheduler({ ...process, intervalMs: 5 }),
     )
     now.ms = graceEnd + 7000
     const revoked = await eventually(async () => {
@@ -109,7 +109,7 @@ for (const testLog of openTestLogs()) {
     })
     await Promise.all(running.map(({ stop }) => stop()))
     expect(revoked).toMatchObject({ revoked_at: graceEnd, grace_expires_at: graceEnd })
-    expect(await revokeKeysAfterGracePeriod(processOf(1))).toBe(0)
+    expect(await revokeEndedKeys(processOf(1))).toBe(0)
   })
 
   test(`${testLog.name}: concurrent scheduler runs of several processes revoke a key once`, async () => {
@@ -117,7 +117,7 @@ for (const testLog of openTestLogs()) {
     await rotateApiKey(processOf(0), key)
     now.ms += rotationGraceMs
     const revokedCounts = await Promise.all(
-      [...world.processes, ...world.processes].map(revokeKeysAfterGracePeriod),
+      [...world.processes, ...world.processes].map(revokeEndedKeys),
     )
     expect(revokedCounts.reduce((sum, count) => sum + count)).toBe(1)
   })
@@ -137,12 +137,10 @@ for (const testLog of openTestLogs()) {
       request.key === keys[0]?.organizationId
         ? Promise.reject(new Error('held'))
         : decideAs(actor)(request)
-    await expect(revokeKeysAfterGracePeriod({ ...process, decideAs: failing })).rejects.toThrow(
-      'held',
-    )
+    await expect(revokeEndedKeys({ ...process, decideAs: failing })).rejects.toThrow('held')
     const statuses = () => Promise.all(keys.map(async (key) => (await stateOf(key))?.status))
     expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
-    expect(await revokeKeysAfterGracePeriod({ ...process, decideAs })).toBe(1)
+    expect(await revokeEndedKeys({ ...process, decideAs })).toBe(1)
     expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])
   })
 
