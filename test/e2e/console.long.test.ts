@@ -305,7 +305,7 @@ describe('the list of sessions', () => {
     await page.getByText('2 selected').waitFor()
     await page.getByRole('button', { name: 'fraud', exact: true }).click()
     await page.getByText('2 sessions labeled fraud').waitFor()
-    expect(await labeled.count()).toBe(2)
+    await expect.poll(() => labeled.count()).toBe(2)
     await page.getByRole('button', { name: 'Undo' }).click()
     await expect.poll(() => labeled.count()).toBe(0)
     await page.getByRole('checkbox', { name: 'Select all loaded rows' }).check()
