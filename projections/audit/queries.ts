@@ -3,7 +3,7 @@ import type { ActorType, CausedName, Environment } from '../../schemas/events.ts
 import { type AuditRow, auditEntries } from './tables.ts'
 
 /** Undefined members match every entry. */
-export interface AuditFilters {
+interface AuditFilters {
   types?: CausedName[] | undefined
   actorTypes?: ActorType[] | undefined
   /** As shown to the caller: `live` matches all live keys for a test key. */

@@ -22,7 +22,7 @@ import {
 } from './search.ts'
 import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
 
-export type SessionSort = 'evaluated_at' | 'risk_score'
+type SessionSort = 'evaluated_at' | 'risk_score'
 
 export interface ListSessions {
   limit: number

@@ -10,7 +10,7 @@ import type { Identification } from './schemas/identification.ts'
 import type { ScoreExplanation } from './schemas/score.ts'
 
 /** Effect of a signal on the score. */
-export type SignalRole = 'risk' | 'trust' | 'context'
+type SignalRole = 'risk' | 'trust' | 'context'
 
 export interface ReadbackOptions {
   pool: pg.Pool

@@ -65,7 +65,11 @@ describe('GET /v1/fingerprints', () => {
     const { data } = (await list('?include=latest_session')).body
     const latest = data.map((visitor: VisitorSummary) => visitor.latest_session?.id)
     expect(latest).toEqual([id('sid', 5), id('sid', 3), id('sid', 6)])
-    expect(data[0].latest_session).toMatchObject({ verdict: 'human', browser: 'Chrome', os: 'Linux' })
+    expect(data[0].latest_session).toMatchObject({
+      verdict: 'human',
+      browser: 'Chrome',
+      os: 'Linux',
+    })
     expect((await list()).body.data[0]).not.toHaveProperty('latest_session')
   })
 

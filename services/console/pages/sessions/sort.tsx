@@ -11,7 +11,7 @@ interface Sort {
 }
 
 /** Returns the order that the `sort` parameter of a URL names: a column, with `-` for descending. */
-export function sortIn(query: URLSearchParams): Sort | undefined {
+function sortIn(query: URLSearchParams): Sort | undefined {
   const text = query.get('sort') ?? '-when'
   const column = columnsIn(query).find(({ name }) => name === text.replace('-', ''))
   const canSort = (name: string) => name === 'evaluated_at' || !query.get('search')
