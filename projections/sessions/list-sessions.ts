@@ -273,8 +273,8 @@ function byVerdict(query: SessionsQuery, bind: Bind): string {
 }
 
 const defaultWindowSize = 50_000
-// Number of sessions to read first, enough to fill a page with a frequent value.
-const firstReadSize = 5000
+// Part of the window to read first, enough to fill a page with a frequent value.
+const firstReadShare = 0.1
 
 /**
  * Reads a page from a window of sessions. If the first ones do not fill the page, finds the end of the window and
@@ -300,7 +300,7 @@ async function readWindow(db: Db, scope: DataScope, query: SessionsQuery): Promi
   const { rows } = await db.query<ListedSession & { end_at: number; end_id: string | null }>(
     `with first_read as materialized (
        select s.session_id, s.evaluated_at from (
-         select * from read.sessions s where ${inPeriod} ${inOrder} limit ${Math.min(firstReadSize, windowSize)}
+         select * from read.sessions s where ${inPeriod} ${inOrder} limit ${Math.ceil(windowSize * firstReadShare)}
        ) s where ${conditions} ${inOrder} limit $3
      ),
      ending as materialized (

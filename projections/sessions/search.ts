@@ -18,8 +18,9 @@ interface SessionRange {
 export const firstSessions = ({ conditions, orderBy }: SessionRange, count: number): string =>
   `(select * from read.sessions s where ${[inScope, ...conditions].join(' and ')} ${orderBy} limit ${count})`
 
+// Without `offset 0`, Postgres can read all decisions into a hash table first.
 const hasId = `(s.session_id like $4 or s.visitor_id like $4
-  or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4))`
+  or exists (select from read.decisions d where d.session_id = s.session_id and d.event_id like $4 offset 0))`
 
 /** SQL condition that a text or id of the session `s` matches the pattern $4. */
 export const hasText = `(${hasId} or exists (select from read.search_texts t
