@@ -1,4 +1,4 @@
-// Generated from /openapi.json (9fda6c6b5862e680) by make sdk-types. Don't edit.
+// Generated from /openapi.json (7888e2666f091ab1) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -7,6 +7,11 @@ export interface components {
       header_name?: string
       parameter_set?: string
       merged_into?: string
+      erasure?: {
+        id: string
+        /** Format: date-time */
+        erased_at: string
+      }
       /** @enum {string} */
       next_action?: 'retry' | 'new_session' | 'reload_bundle' | 'contact_support'
     }
@@ -113,6 +118,29 @@ export interface components {
         | 'corrected'
         | 'known_since'
     }
+    KeyExpiringPayload: {
+      /** @constant */
+      object: 'api_key_expiry'
+      key: {
+        id: string
+        /** @enum {string} */
+        type: 'publishable' | 'secret'
+        name: string
+        key_preview: string
+        /** Format: date-time */
+        expires_at: string
+      }
+    } & {
+      [key: string]: unknown
+    }
+    KeyExpiringWebhookEvent: components['schemas']['WebhookEventEnvelope'] &
+      ({
+        /** @constant */
+        type: 'key.expiring'
+        data: components['schemas']['KeyExpiringPayload']
+      } & {
+        [key: string]: unknown
+      })
     /** @description Position of the newest decision on the log. */
     LogPlace: {
       /** @constant */
@@ -150,6 +178,28 @@ export interface components {
     } & (unknown | unknown | unknown)
     /** @enum {string} */
     Phase: 'snapshot' | 'behavioral'
+    RelatedSessions: {
+      /**
+       * @description Parameter of `GET /v1/sessions`.
+       * @enum {string}
+       */
+      field:
+        | 'visitor_id'
+        | 'client_user_id'
+        | 'ip'
+        | 'asn'
+        | 'page_path'
+        | 'attribution'
+        | 'agent_provider'
+      value: string
+      /** @description Sessions with the value, this one included. 1000 means that many or more. */
+      sessions: number
+      /**
+       * Format: date-time
+       * @description Start of the counted period.
+       */
+      since: string
+    }
     /** @description Score breakdown of the newest decision. */
     ScoreExplanation: {
       /** @description Steps from 0 to `decision.risk_score`, in order. Null if the scoring model of the decision is unknown, as for decisions of earlier releases. */
@@ -268,7 +318,7 @@ export interface components {
       /** @description Distinct values of `client_user_id`. */
       users: number | null
       /** @description Reason why `visitors` and `users` are null; otherwise null. */
-      distinct_missing: ('over_seven_days' | 'over_a_million_sessions') | null
+      distinct_missing: ('over_seven_days' | 'over_a_million_sessions' | 'not_requested') | null
       groups: components['schemas']['SessionGroup'][]
     }
     SessionAttribution: {
@@ -438,6 +488,10 @@ export interface components {
       score?: components['schemas']['ScoreExplanation']
       /** @description Only with `include=log`. */
       log?: components['schemas']['LogPlace']
+      /** @description Events of the session, oldest first. Documents are listed for a day after the session opened; `data_received` is the last data before a decision. Only with `include=timeline`. */
+      timeline?: components['schemas']['TimelineEntry'][]
+      /** @description Numbers of sessions that share a value with this one: by visitor, user and address within 30 days, by other fields within a day. Only with `include=related`. */
+      related?: components['schemas']['RelatedSessions'][]
       connection_fingerprint: components['schemas']['SessionConnectionFingerprint']
       previous_decisions: components['schemas']['SessionDetailDecision'][]
       request: {
@@ -605,6 +659,8 @@ export interface components {
     SessionFacts: {
       /** @description Signals that fired. */
       signals: string[]
+      /** @description Signal that speaks most for the verdict: of a human the trust signal, otherwise the risk signal, with the most points. Null if none fired. */
+      top_signal: string | null
       page_host: string | null
       page_path: string | null
       country: string | null
@@ -968,6 +1024,16 @@ export interface components {
       /** @description Host of the `Signature-Agent` header, with the port unless it is 443. */
       domain: string | null
     }
+    TimelineEntry: {
+      /** @enum {string} */
+      kind: 'opened' | 'document_opened' | 'data_received' | 'decided' | 'user_changed' | 'marked'
+      /** Format: date-time */
+      at: string
+      /** @description Decision of a `decided` entry; otherwise null. */
+      event_id: string | null
+      /** @description URL of `document_opened`, reason of `decided`, `client_user_id` of `user_changed` (null = removed), label of `marked`; otherwise null. */
+      value: string | null
+    }
     /** @enum {string} */
     Verdict: 'bot' | 'human' | 'inconclusive'
     VisitorFingerprintDetail: {
@@ -1083,6 +1149,16 @@ export interface components {
         parameters_hash: string | null
         audio_hash: string | null
       }
+      /** @description Newest session of the visitor; null once retention deleted it. Only with `include=latest_session`. */
+      latest_session?: {
+        id: string
+        verdict: components['schemas']['Verdict']
+        risk_score: number
+        client_user_id: string | null
+        country: string | null
+        browser: string | null
+        os: string | null
+      } | null
     }
     /** @description Explanation of the match between session and visitor. Computed for each request from what is now known about earlier sessions. Null if the session has no visitor. */
     VisitorIdentification: {
@@ -1111,6 +1187,7 @@ export interface components {
         | 'session.fingerprint.calculated'
         | 'session.result.persisted'
         | 'gate.session.approved'
+        | 'key.expiring'
         | 'webhook.test'
       /**
        * Format: date-time
@@ -1122,6 +1199,7 @@ export interface components {
         | components['schemas']['SessionResultPersistedPayload']
         | components['schemas']['GateApprovedWebhookPayload']
         | components['schemas']['WebhookTestEventPayload']
+        | components['schemas']['KeyExpiringPayload']
     }
     WebhookRequestSummary: {
       url: string | null
@@ -1177,11 +1255,14 @@ export type GateSessionApprovedWebhookEvent =
 export type IdentificationCandidate = components['schemas']['IdentificationCandidate']
 export type IdentificationComponent = components['schemas']['IdentificationComponent']
 export type IdentificationNext = components['schemas']['IdentificationNext']
+export type KeyExpiringPayload = components['schemas']['KeyExpiringPayload']
+export type KeyExpiringWebhookEvent = components['schemas']['KeyExpiringWebhookEvent']
 export type LogPlace = components['schemas']['LogPlace']
 export type ManipulationSummary = components['schemas']['ManipulationSummary']
 export type Mark = components['schemas']['Mark']
 export type MarkRequestInput = components['schemas']['MarkRequestInput']
 export type Phase = components['schemas']['Phase']
+export type RelatedSessions = components['schemas']['RelatedSessions']
 export type ScoreExplanation = components['schemas']['ScoreExplanation']
 export type ScoreSignal = components['schemas']['ScoreSignal']
 export type ScoreStep = components['schemas']['ScoreStep']
@@ -1221,6 +1302,7 @@ export type SessionRuntimeIntegrity = components['schemas']['SessionRuntimeInteg
 export type SessionScoring = components['schemas']['SessionScoring']
 export type SessionSummary = components['schemas']['SessionSummary']
 export type SessionWebBotAuth = components['schemas']['SessionWebBotAuth']
+export type TimelineEntry = components['schemas']['TimelineEntry']
 export type Verdict = components['schemas']['Verdict']
 export type VisitorFingerprintDetail = components['schemas']['VisitorFingerprintDetail']
 export type VisitorFingerprintLink = components['schemas']['VisitorFingerprintLink']
@@ -1241,6 +1323,8 @@ export interface operations {
         search?: string
         /** @description `seen_count`: most sessions first; `first_seen`: newest visitor first. Default: most recently seen first. */
         sort?: 'seen_count' | 'first_seen'
+        /** @description Additional members: `latest_session` (newest session of each visitor). Unknown values are ignored. */
+        include?: string | string[]
       }
       header?: never
       path?: never
@@ -1452,8 +1536,12 @@ export interface operations {
           | 'browser'
           | 'os'
         )[]
-        /** @description Text to find in ids, `client_user_id`, page URL (encoded or decoded), user agent and IP address. A complete `sid_`, `evt_` or `vid_` id (or a legacy 32-digit hexadecimal id) matches exactly, ignoring case. */
+        /** @description Text to find in ids, `client_user_id`, page URL (encoded or decoded), user agent and IP address. A complete `sid_`, `evt_` or `vid_` id (or a legacy 32-digit hexadecimal id) matches exactly, ignoring case. Part of an id is looked for among the first 10,000 sessions of the page. */
         search?: string
+        /** @description `evaluated_at` (default): by the time of the newest decision. `risk_score`: by its score, then by session id; not with `search`, and only if the period has at most 500000 sessions. */
+        sort?: 'evaluated_at' | 'risk_score'
+        /** @description Default: `desc`. */
+        order?: 'asc' | 'desc'
         /** @description Additional members: `resolution` (how each session was matched to its visitor). Unknown values are ignored. */
         include?: string | string[]
       }
@@ -1613,6 +1701,8 @@ export interface operations {
         )[]
         /** @description Number of largest groups to return. The rest is returned as `other`. */
         top?: number
+        /** @description `false` leaves out `visitors` and `users`, which makes a large count faster. */
+        distinct?: 'true' | 'false'
       }
       header?: never
       path?: never
@@ -1624,7 +1714,7 @@ export interface operations {
   getSession: {
     parameters: {
       query?: {
-        /** @description Additional members: `identification` (how the session was matched to its visitor), `score` (score breakdown), `log` (position of the decision on the log). Unknown values are ignored. */
+        /** @description Additional members: `identification` (how the session was matched to its visitor), `score` (score breakdown), `log` (position of the decision on the log), `timeline` (what happened, in order), `related` (counts of sessions that share a value). Unknown values are ignored. */
         include?: string | string[]
       }
       header?: never

@@ -1,5 +1,6 @@
 import type {
   GateSessionApprovedWebhookEvent,
+  KeyExpiringWebhookEvent,
   SessionFingerprintCalculatedWebhookEvent,
   SessionResultPersistedWebhookEvent,
   WebhookTestWebhookEvent,
@@ -11,6 +12,7 @@ export type WebhookEvent =
   | SessionFingerprintCalculatedWebhookEvent
   | SessionResultPersistedWebhookEvent
   | GateSessionApprovedWebhookEvent
+  | KeyExpiringWebhookEvent
   | WebhookTestWebhookEvent
 
 /** The delivery is not signed with the secret, is too old, or was modified. Respond with 401. */
