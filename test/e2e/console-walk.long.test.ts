@@ -60,7 +60,7 @@ test('a newcomer sees their own session explained, by the steps of the guide', a
   await using browser = await openBrowser()
   const { page } = browser
   try {
-    await page.setViewportSize({ width: 1120, height: 780 })
+    await page.setViewportSize({ width: 1120, height: 660 })
     const walk = await walkToOwnSession(page, loginLinkOf(tidegate))
     await expectAsInGuide('From make run to your first session', walk)
   } finally {
@@ -99,7 +99,7 @@ test('an analyst follows an attack from the overview to a saved view, by the ste
   await using browser = await openBrowser()
   const { page } = browser
   try {
-    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.setViewportSize({ width: 1120, height: 500 })
     await simulate(tidegate, '--sessions', '12', '--bots', '0.2')
     await repeatSessions(database.pool)
     await simulate(tidegate, '--attack', 'credential-stuffing', '--sessions', '120', '--rate', '20')
@@ -137,6 +137,7 @@ async function walkToSavedView(page: Page, link: string): Promise<Walk> {
   expect(await anomaly.innerText()).toMatch(/^\+\d+ sessions from \S+ on \/login since /)
   await page.getByRole('heading', said('Anomalies')).waitFor()
   await picture('console-anomaly')
+  await page.setViewportSize({ width: 1120, height: 440 })
   await anomaly.click()
   await page.locator('table.rows tbody tr').first().waitFor()
   await page.getByRole('checkbox', said('Select all loaded rows')).check()

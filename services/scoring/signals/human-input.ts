@@ -64,7 +64,7 @@ export const humanInputSignals = defineSignals({
     name: 'Single click without movement',
     looksAt: 'the only mouse press followed at most two moves',
     falsePositives: 'voice control, switch control, a pointer that was already on the target',
-    numbers: ({ mouse }) => `1 press after ${mouse.moves} moves`,
+    numbers: ({ mouse }) => `1 press after ${mouse.moves} ${mouse.moves === 1 ? 'move' : 'moves'}`,
     fires: ifInput(isLoneClick),
   },
   unnatural_key_holds: {

@@ -2,7 +2,7 @@ import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Panel } from '../shared/panel.tsx'
 import { signalName } from '../shared/signal-names.ts'
 import { type Reason, reasonsOf } from './reasons.ts'
-import type { FindSignal } from './signals.tsx'
+import { type FindSignal, withCode } from './signals.tsx'
 
 /** What speaks for a bot and for a human, in words, and the circumstances. */
 export function ReasonsSection({ session, find }: { session: SessionDetail; find: FindSignal }) {
@@ -19,7 +19,7 @@ export function ReasonsSection({ session, find }: { session: SessionDetail; find
       </div>
       <ul class="hint">
         {context.map(({ key, summary }) => (
-          <li key={key}>{summary}</li>
+          <li key={key}>{withCode(summary)}</li>
         ))}
       </ul>
     </>
@@ -32,7 +32,7 @@ function Reasons({ reasons, find }: { reasons: Reason[]; find: FindSignal }) {
     <ul class="reasons">
       {reasons.map(({ summary, signals }) => (
         <li key={summary}>
-          {summary}
+          {withCode(summary)}
           <ul class="hint">
             {signals.map((signal) => {
               const measured = find(signal)?.measured

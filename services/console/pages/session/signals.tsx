@@ -54,7 +54,7 @@ export function SignalDetails({ finding }: { finding: SignalFinding }) {
 }
 
 /** Renders text in backticks as `code`. */
-const withCode = (text: string) =>
+export const withCode = (text: string) =>
   text && (
     <span>
       {text.split('`').map((part, i) => (i % 2 === 1 ? <code key={part}>{part}</code> : part))}
