@@ -163,7 +163,8 @@ describe('every code', () => {
 describe('/docs/errors', () => {
   test('says of every code its status, meaning and remedy', () => {
     for (const code of errorCodes) {
-      const section = page.split(`<section id="${code}">`)[1]?.split('</section>')[0] ?? ''
+      const section =
+        page.split(`<section id="${code}" class="panel">`)[1]?.split('</section>')[0] ?? ''
       expect(section).toContain(`HTTP ${errorTable[code].status}`)
       const words = section
         .replaceAll(/<[^>]+>/g, '')
@@ -175,7 +176,8 @@ describe('/docs/errors', () => {
   })
 
   test('says which conflicts may be sent again, and how to know them', () => {
-    const section = page.split('<section id="request.conflict">')[1]?.split('</section>')[0] ?? ''
+    const section =
+      page.split('<section id="request.conflict" class="panel">')[1]?.split('</section>')[0] ?? ''
     const words = section.replaceAll(/<[^>]+>/g, '')
     expect(words).toContain('the same request fails again, unless retryable is true')
     for (const word of ['header_name', 'next_action', 'Idempotency-Key', 'Retry-After'])

@@ -13,6 +13,7 @@ export const examplesFile = path.resolve(
 export const exampleNames: Record<string, string> = {
   listSessions: 'list sessions: two',
   countSessions: 'count sessions: by verdict',
+  listSessionAnomalies: 'anomalies',
   getSession: 'session: of a bot',
   updateSession: 'update session: a user',
   markSessions: 'mark: a bot',
@@ -53,6 +54,9 @@ export const exampleNames: Record<string, string> = {
   exportUser: 'export user',
   eraseUser: 'erase user',
   eraseGateAccount: 'erase account',
+  listGateAgentAccounts: 'list agent accounts',
+  revokeGateAgentAccountToken: 'revoke the token of an account',
+  countGateSignups: 'count signups',
   createGateSession: 'sign up to approve',
   pollGateSession: 'poll an approved one',
   getGateSessionConsent: 'consent',

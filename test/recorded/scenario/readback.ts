@@ -87,6 +87,7 @@ async function counts({ record, live }: World): Promise<void> {
   await count('by verdict', '?group_by=verdict')
   await count('by browser, of bots', '?group_by=browser&verdict=bot')
   await count('by what cannot be', '?group_by=name')
+  await record('anomalies', 'GET /v1/sessions/anomalies', live)
 }
 
 async function marks(world: World, { robin, bot }: Visits): Promise<void> {
