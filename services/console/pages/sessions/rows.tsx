@@ -1,4 +1,4 @@
-import type { TargetedMouseEvent } from 'preact'
+import { Fragment, type TargetedMouseEvent } from 'preact'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { CopyButton } from '../shared/copy.tsx'
 import { shortId } from '../shared/format.ts'
@@ -87,27 +87,39 @@ interface CellProps {
 /** A cell with a menu to filter by its values. */
 function Cell({ column, row, query }: CellProps) {
   const values = valuesOf(column, row)
-  const filters = parseFilters(query)
   const texts = values.map(({ field, value }) => valueText(field, value))
   return (
     <td class="clip">
       {column.cell ? column.cell(row) : <span title={texts[0]}>{texts[0]}</span>}
       {values.length > 0 && (
         <Menu class="more" label="⋯" name={`${column.title} ${texts.join(', ')}`}>
-          {values.map(({ field, value }, i) => {
-            const filter = { field, value, isNot: false }
-            return [
-              <a key="only" href={hrefOfFilters(withOnlyFilter(filters, filter))}>
-                {filterTitles[field]} is {texts[i]}
-              </a>,
-              <a key="not" href={hrefOfFilters(withFilter(filters, { ...filter, isNot: true }))}>
-                {filterTitles[field]} is not {texts[i]}
-              </a>,
-              <CopyButton key="copy" text={value} label={`Copy ${texts[i]}`} />,
-            ]
-          })}
+          <ValueChoices {...{ values, query }} />
         </Menu>
       )}
     </td>
   )
+}
+
+interface ValueChoicesProps {
+  values: ReturnType<typeof valuesOf>
+  query: URLSearchParams
+}
+
+function ValueChoices({ values, query }: ValueChoicesProps) {
+  const filters = parseFilters(query)
+  return values.map(({ field, value }) => {
+    const filter = { field, value, isNot: false }
+    const text = valueText(field, value)
+    return (
+      <Fragment key={field}>
+        <a href={hrefOfFilters(withOnlyFilter(filters, filter))}>
+          {filterTitles[field]} is {text}
+        </a>
+        <a href={hrefOfFilters(withFilter(filters, { ...filter, isNot: true }))}>
+          {filterTitles[field]} is not {text}
+        </a>
+        <CopyButton text={value} label={`Copy ${text}`} />
+      </Fragment>
+    )
+  })
 }
