@@ -36,6 +36,7 @@ test('one comes in by the link, and finds, marks and closes the own session by k
   await open('sessions')
   await page.waitForSelector('table.rows tbody tr')
   await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
   await page.waitForSelector('aside[aria-label="Session"] h1')
   expect(hasParameter('open')).toBe(true)
   await expect
