@@ -22,5 +22,6 @@ export type AuditRow = RowOf<typeof auditEntries>
 
 export const auditReadIndexes = `
   create index on audit_entries (organization_id, occurred_at, event_id);
+  create index on audit_entries (organization_id, subject_id, occurred_at, event_id);
   create index on audit_entries (occurred_at, event_id);
 `

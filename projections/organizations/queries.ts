@@ -78,14 +78,13 @@ export async function findKeyByLookupHash(
   return { principal: principalOf(key), status, endsAt: keyEndOf(key), organizationStatus }
 }
 
+/** Returns the earlier time; null = never. */
+export const earlierOf = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.min(a, b)
+
 /** Returns when the key stops working: the earlier of its expiry and its grace period's end; null if it has neither. */
-export function keyEndOf({
-  expires_at,
-  grace_expires_at,
-}: Pick<ApiKeyRow, 'expires_at' | 'grace_expires_at'>): number | null {
-  const end = Math.min(expires_at ?? Infinity, grace_expires_at ?? Infinity)
-  return Number.isFinite(end) ? end : null
-}
+export const keyEndOf = (key: Pick<ApiKeyRow, 'expires_at' | 'grace_expires_at'>): number | null =>
+  earlierOf(key.expires_at, key.grace_expires_at)
 
 interface KeyWithOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabilities'> {
   organization_status: OrganizationRow['status']
@@ -148,16 +147,19 @@ export async function oldestAndNewestSecretKeys(db: Db): Promise<RecipientKey[]>
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
 }
 
+/** Returns the active publishable keys that have not expired at `now`, newest first. */
 export async function activePublishableKeys(
   db: Db,
   organizationId: string,
   environment: Environment,
+  now = Date.now(),
 ): Promise<ApiKeyRow[]> {
   const { rows } = await db.query<ApiKeyRow>(
     `select ${apiKeys.select('k')} from read.api_keys k
      where k.organization_id = $1 and k.environment = $2 and k.type = 'publishable' and k.status = 'active'
+       and coalesce(k.expires_at > $3, true)
      order by k.created_at desc, k.key_id desc`,
-    [organizationId, environment],
+    [organizationId, environment, now],
   )
   return rows
 }
@@ -233,7 +235,8 @@ export async function findExpiringKeys(db: Db, now: number): Promise<ApiKeyRow[]
   const { rows } = await db.query<ApiKeyRow>(
     `select ${apiKeys.select('k')} from read.api_keys k join read.organizations o using (organization_id)
      where k.status <> 'revoked' and o.status = 'active' and coalesce(k.grace_expires_at > $1, true)
-       and k.expires_at > $1 and k.expires_at - least($2, (k.expires_at - k.created_at) / 2) <= $1
+       and k.expires_at > $1 and k.expires_at <= $1 + $2
+       and k.expires_at - least($2, (k.expires_at - k.created_at) / 2) <= $1
      order by k.expires_at, k.key_id`,
     [now, weekMs],
   )

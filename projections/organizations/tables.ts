@@ -66,4 +66,5 @@ export const organizationReadIndexes = `
   create index on api_keys (lookup_hash);
   create index on api_keys (organization_id, created_at, key_id);
   create index on api_keys (least(grace_expires_at, expires_at)) where status <> 'revoked';
+  create index on api_keys (expires_at) where status <> 'revoked';
 `

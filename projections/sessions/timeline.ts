@@ -43,7 +43,10 @@ export async function findTimeline(
   const dataTimes = new Set(decisions.map(({ observed_at }) => observed_at))
   const entries = [
     entry('opened', created_at),
-    ...documents.map(({ opened_at, url }) => entry('document_opened', opened_at, { value: url })),
+    // Documents whose opening was never received have no URL.
+    ...documents.flatMap(({ opened_at, url }) =>
+      url === '' ? [] : [entry('document_opened', opened_at, { value: url })],
+    ),
     ...[...dataTimes].map((at) => entry('data_received', at)),
     ...decisions.map(({ evaluated_at, event_id, reason }) =>
       entry('decided', evaluated_at, { event_id, value: reason }),

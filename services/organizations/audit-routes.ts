@@ -5,6 +5,7 @@ import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { list, organizationParams, queryTime, repeatable } from '../../infra/http/schemas.ts'
+import { isPlainText } from '../../infra/text.ts'
 import { causedNames } from '../../schemas/events.ts'
 import { type AuditDeps, auditJson, readAuditLog } from './audit-log.ts'
 import { auditActorTypes, auditEntrySchema } from './schemas.ts'
@@ -14,12 +15,15 @@ interface AuditRouteOptions extends AuditDeps {
   keyring: Keyring
 }
 
+// Postgres can't store NUL.
+const plainText = z.string().refine(isPlainText, { error: 'text without control characters' })
+
 const auditQuery = z.object({
   ...pageQuery,
   type: repeatable(z.enum(causedNames)).describe('Types of the entries to return.'),
   actor_type: repeatable(z.enum(auditActorTypes)).describe('Types of the actors.'),
-  actor_id: z.string().optional().describe('`actor.id` of the entries to return.'),
-  subject_id: z.string().optional().describe('`subject_id` of the entries to return.'),
+  actor_id: plainText.optional().describe('`actor.id` of the entries to return.'),
+  subject_id: plainText.optional().describe('`subject_id` of the entries to return.'),
   since: queryTime.optional().describe('Earliest time, inclusive.'),
   until: queryTime.optional().describe('Latest time, exclusive.'),
 })

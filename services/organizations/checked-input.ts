@@ -155,6 +155,10 @@ export function checkedOrigins(
 
 const dayMs = 24 * 60 * 60 * 1000
 
+/** Returns the latest expiry that the maximum lifetime allows; null without a maximum. */
+export const latestExpiry = (maxDays: number | null, now: number): number | null =>
+  maxDays === null ? null : now + maxDays * dayMs
+
 /**
  * Returns the expiry of a key that is issued or changed at `now`. Defaults to the organization's maximum lifetime. Throws
  * 422 for a time in the past, and for one beyond the maximum.
@@ -167,7 +171,7 @@ export function checkedExpiry(
     parameterSet,
   }: { maxDays: number | null; now: number; parameterSet: ParameterSet },
 ): number | null {
-  const latest = maxDays === null ? null : now + maxDays * dayMs
+  const latest = latestExpiry(maxDays, now)
   if (expiresAt === undefined) return latest
   const isPast = expiresAt !== null && expiresAt <= now
   const isTooLate = latest !== null && (expiresAt === null || expiresAt > latest)

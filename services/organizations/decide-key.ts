@@ -6,7 +6,7 @@ import { type DecidedEvent, decidedEvent, eventAbout } from '../../infra/event-s
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { checkedName, invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId, type KeyId } from '../../infra/ids.ts'
-import { type KeyCounts, keyEndOf } from '../../projections/organizations/queries.ts'
+import { earlierOf, type KeyCounts, keyEndOf } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, Environment } from '../../schemas/events.ts'
 import {
@@ -23,6 +23,7 @@ import {
   checkedScopes,
   inputLimits,
   type KeySpec,
+  latestExpiry,
 } from './checked-input.ts'
 
 export interface KeyState {
@@ -40,6 +41,12 @@ export function requireChangeableKey(key: ApiKeyRow | undefined, by: KeyCaller):
 function requireKeyInUse(key: ApiKeyRow): ApiKeyRow {
   if (key.status === 'revoked') throw noSuchKey()
   return key
+}
+
+// The scheduler may not have revoked an expired key yet.
+function requireUnexpiredKey(key: ApiKeyRow, now: number): ApiKeyRow {
+  if (key.expires_at !== null && key.expires_at <= now) throw noSuchKey()
+  return requireKeyInUse(key)
 }
 
 export type KeyMaterial = Pick<
@@ -143,7 +150,7 @@ interface RotateApiKey {
 export const rotationGraceMs = 24 * 60 * 60 * 1000
 
 /**
- * Issues a replacement that differs only in its material. It lives as long as the key was to live. Throws 404 if the key does not exist or is revoked, 409 if it
+ * Issues a replacement that differs only in its material and, with the same lifetime, in its expiry. Throws 404 if the key does not exist or is revoked, 409 if it
  * is already rotating or there are too many secret keys, 403 if the organization is not active or the caller lacks
  * scopes. A repeated command returns only the events that the first attempt did not write.
  */
@@ -151,22 +158,27 @@ export function decideKeyRotation(
   state: KeyState & CountedState,
   command: RotateApiKey,
 ): DecidedEvent[] {
-  requireUsableOrganization(state.organization, 'key')
+  const { max_key_days: maxDays } = requireUsableOrganization(state.organization, 'key')
   const key = requireReachableKey(state.key, command.by)
-  if (!state.existing) requireKeyInUse(key)
+  if (!state.existing) requireUnexpiredKey(key, command.now)
   checkGrant(key, command.by)
   if (state.existing) return key.status === 'active' ? [rotatedEvent(key, command)] : []
   if (key.status === 'rotating') {
     throw new ApiError('request.conflict', { message: 'The API key is already being rotated.' })
   }
   requireBelowSecretKeyLimit(state.counts, key)
-  return [issuedEvent(replacementOf(key, command), key.id), rotatedEvent(key, command)]
+  const replacement = replacementOf(key, { ...command, maxDays })
+  return [issuedEvent(replacement, key.id), rotatedEvent(key, command)]
 }
 
-function replacementOf(key: ApiKeyRow, { replacementId, material, now }: RotateApiKey) {
+function replacementOf(
+  key: ApiKeyRow,
+  { replacementId, material, now, maxDays }: RotateApiKey & { maxDays: number | null },
+) {
   const { type, environment, name, client_target, allowed_origins, scopes } = key
   const spec = { type, environment, name, client_target, allowed_origins, scopes }
-  const expires_at = key.expires_at === null ? null : now + key.expires_at - key.created_at
+  const sameLifetime = key.expires_at === null ? null : now + key.expires_at - key.created_at
+  const expires_at = earlierOf(sameLifetime, latestExpiry(maxDays, now))
   return {
     organizationId: key.organization_id,
     keyId: replacementId,
@@ -246,7 +258,7 @@ export function decideKeyUpdate(
 ): DecidedEvent[] {
   const { by, changeId, now } = command
   const { max_key_days: maxDays } = requireUsableOrganization(organization, callerKindOf(by))
-  const current = requireChangeableKey(key, by)
+  const current = requireUnexpiredKey(requireChangeableKey(key, by), now)
   const changes = checkEach([renameKey, changeOrigins, changeScopes, changeExpiry], (change) =>
     change(current, { ...command, maxDays }),
   )
@@ -300,8 +312,7 @@ function changeExpiry(
   key: ApiKeyRow,
   { expires_at: expiresAt, now, maxDays }: UpdateApiKey & { maxDays: number | null },
 ): DomainEvent[] {
-  if (expiresAt === undefined) return []
+  if (expiresAt === undefined || expiresAt === key.expires_at) return []
   const expires_at = checkedExpiry(expiresAt, { maxDays, now, parameterSet: updateParameterSet })
-  if (expires_at === key.expires_at) return []
   return [{ type: 'ApiKeyExpiryChanged', data: { ...idsOf(key), expires_at, changed_at: now } }]
 }

@@ -137,11 +137,12 @@ export async function readDocuments(
   db: Pick<Tx, 'query'>,
   sessionId: string,
 ): Promise<SessionState['documents']> {
-  const { rows } = await db.query<{ documents: SessionState['documents'] }>(
-    `select state::json -> 'documents' as documents from scoring.sessions where session_id = $1`,
+  const { rows } = await db.query<Pick<StoredStateRow, 'state' | 'constants'>>(
+    'select state, constants from scoring.sessions where session_id = $1',
     [sessionId],
   )
-  return rows[0]?.documents ?? []
+  // Parsed here, because Postgres rejects JSON with lone surrogates, which clients can send.
+  return rows[0] ? parseState(rows[0]).documents : []
 }
 
 /**

@@ -250,6 +250,8 @@ test('filters are ANDed, and repeated types ORed', async () => {
   )
   const wrong = await sendTo(world.app, { url: organizationUrl('/audit-log?type=Nothing'), key })
   expect([wrong.status, wrong.body.error.details.fields[0].name]).toEqual([422, 'type'])
+  const binary = await sendTo(world.app, { url: organizationUrl('/audit-log?actor_id=%00'), key })
+  expect([binary.status, binary.body.error.details.fields[0].name]).toEqual([422, 'actor_id'])
 })
 
 test('no entry contains personal data or a secret', async () => {

@@ -229,6 +229,12 @@ describe('decideKeyUpdate', () => {
     )
   const updateCode = (...args: Parameters<typeof update>) => codeOf(() => update(...args))
 
+  test('accepts an unchanged expiry beyond a maximum that was set later', () => {
+    const limited = { organization: { ...organization, max_key_days: 1 } }
+    expect(update(secretKey, { name: 'New', expires_at: null }, limited)).toHaveLength(1)
+    expect(updateCode(secretKey, { expires_at: 1e15 }, limited)).toBe('request.validation_failed')
+  })
+
   test('returns an event each for a new name and new scopes', () => {
     const decisions = update(secretKey, { name: ' New ', scopes: ['*', '*'] })
     expect(events(decisions)).toEqual([
@@ -341,8 +347,20 @@ describe('decideKeyRotation', () => {
   })
 
   test('gives the replacement the lifetime of the key, from the rotation on', () => {
-    const key = { ...secretKey, created_at: 100, expires_at: 700 }
-    expect(events(rotate({ key }))[0]?.data).toMatchObject({ expires_at: 1600 })
+    const key = { ...secretKey, created_at: 100, expires_at: 1700 }
+    expect(events(rotate({ key }))[0]?.data).toMatchObject({ expires_at: 2600 })
+  })
+
+  test.each([null, 1e12])('limits a lifetime until %j to the maximum', (expires_at) => {
+    const limited = { ...organization, max_key_days: 1 }
+    const [issued] = events(rotate({ organization: limited, key: { ...secretKey, expires_at } }))
+    expect(issued?.data).toMatchObject({ expires_at: 1000 + 86_400_000 })
+  })
+
+  test('throws 404 for a key that expired', () => {
+    expect(codeOf(() => rotate({ key: { ...secretKey, expires_at: 1000 } }))).toBe(
+      'request.not_found',
+    )
   })
 
   const by = { environment: 'live', scopes: ['api_keys:manage'] } as const

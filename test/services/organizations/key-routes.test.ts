@@ -194,6 +194,7 @@ describe('an expiry', () => {
     expect(await statusOf(key)).not.toBe(401)
     api.now.ms += 1
     expect(await statusOf(key)).toBe(401)
+    expect((await patch(id, { expires_at: null })).status).toBe(404)
   })
 
   test.each([

@@ -102,3 +102,21 @@ test('both are absent unless requested', async () => {
   expect(detail).not.toHaveProperty('related')
   expect(detail).not.toHaveProperty('timeline')
 })
+
+test('the documents of a state with lone surrogates, which clients can send, are in the timeline', async () => {
+  const state = {
+    documents: [
+      { opened_at: now.ms, url: 'https://shop.example/' },
+      { opened_at: now.ms, url: '' },
+    ],
+    vendor: '\ud800',
+  }
+  await readback.core.pool.query(
+    `insert into scoring.sessions (session_id, organization_id, environment, opened_at, last_activity_at, due_at, state)
+     values ($1, $2, 'live', 0, 0, 0, $3)`,
+    [id('sid', 1), 'org', JSON.stringify(state)],
+  )
+  const { timeline } = await get('?include=timeline')
+  const opened = timeline.filter(({ kind }: { kind: string }) => kind === 'document_opened')
+  expect(opened).toMatchObject([{ value: 'https://shop.example/' }])
+})
