@@ -43,7 +43,11 @@ function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
 function pageOf(here: PageAddress) {
   switch (here.page) {
     case 'sessions':
-      return here.id ? <SessionPage id={here.id} /> : <SessionsPage query={here.query} />
+      return here.id ? (
+        <SessionPage key={here.id} id={here.id} />
+      ) : (
+        <SessionsPage query={here.query} />
+      )
     case 'visitors':
       return here.id ? (
         <VisitorPage key={here.id} id={here.id} />

@@ -49,7 +49,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
             ×
           </a>
           <a href={hrefOf({ page: 'sessions', id: openSessionId })}>Open as page</a>
-          <SessionView id={openSessionId} />
+          <SessionView key={openSessionId} id={openSessionId} />
         </aside>
       )}
     </>
