@@ -4,7 +4,7 @@ import '../../../infra/http/tokens.css'
 import '../../../infra/http/base.css'
 import './console.css'
 import type { LoggedInPerson } from '../schemas.ts'
-import { initLogin, Login, reloadOnLoginLink } from './login/login.tsx'
+import { initLogin, Login, LoginFailure, loginFailure, reloadOnLoginLink } from './login/login.tsx'
 import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
@@ -24,6 +24,7 @@ function Console() {
   useEffect(() => {
     document.title = here ? `${escapeInvisible(here.id ?? here.page)} · Tidegate` : 'Tidegate'
   }, [here])
+  if (loginFailure.value) return <LoginFailure {...loginFailure.value} />
   if (person.value === undefined) return <Skeleton />
   if (person.value === null) return <Login />
   return <Shell>{contentOf(here, person.value)}</Shell>

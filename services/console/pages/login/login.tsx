@@ -11,13 +11,24 @@ import { teachAtLogin } from '../shared/teach.ts'
  * Signs in with the code of a login link, or loads the current session. Removes the code from the URL at once. If
  * somebody is already signed in, asks first: a link from an attacker would sign them in to the attacker's account.
  */
-export async function initLogin(): Promise<void> {
-  const code = codeInAddress()
+export async function initLogin(code = codeInAddress()): Promise<void> {
   if (code) window.history.replaceState(null, '', window.location.pathname + window.location.search)
-  const current = await fetchPerson()
-  const question = `You are signed in as ${escapeInvisible(current?.name ?? '')}. Sign in with this link instead?`
-  if (code && (!current || window.confirm(question))) await logIn({ code })
-  person.value = code ? await fetchPerson() : current
+  loginFailure.value = null
+  let unusedCode = code
+  try {
+    let current = await fetchPerson()
+    const question = `You are signed in as ${escapeInvisible(current?.name ?? '')}. Sign in with this link instead?`
+    if (code && (!current || window.confirm(question))) {
+      unusedCode = null
+      await logIn({ code })
+      current = await fetchPerson()
+    }
+    person.value = current
+  } catch (error) {
+    if (!(error instanceof RequestFailure)) throw error
+    loginFailure.value = { message: error.message, retry: () => initLogin(unusedCode) }
+    return
+  }
   if (person.value && loginProblem.value) {
     window.alert(loginProblem.value)
     loginProblem.value = null
@@ -33,8 +44,37 @@ export function reloadOnLoginLink(): void {
   window.addEventListener('hashchange', () => codeInAddress() && window.location.reload())
 }
 
-const fetchPerson = async (): Promise<LoggedInPerson | null> =>
-  (await callApi<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
+/** Returns null if nobody is signed in. */
+async function fetchPerson(): Promise<LoggedInPerson | null> {
+  try {
+    return (await callApi<{ data: LoggedInPerson }>('/session')).data
+  } catch (error) {
+    if (error instanceof RequestFailure && error.status === 401) return null
+    throw error
+  }
+}
+
+interface LoginFailureProps {
+  message: string
+  retry: () => void
+}
+
+/** Set if it is unknown whether somebody is signed in. */
+export const loginFailure = signal<LoginFailureProps | null>(null)
+
+export function LoginFailure({ message, retry }: LoginFailureProps) {
+  return (
+    <main class="login">
+      <div class="note bad" role="alert">
+        <strong>The console could not be loaded.</strong>
+        <p>{message}</p>
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      </div>
+    </main>
+  )
+}
 
 async function logIn(credentials: { code: string } | { secret_key: string }): Promise<void> {
   loginProblem.value = null
