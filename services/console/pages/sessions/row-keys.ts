@@ -1,6 +1,5 @@
-import { useEffect } from 'preact/hooks'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
-import { usePageKeys } from '../shared/keys.ts'
+import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
 import { type Selection, shownSessionId } from './selection.ts'
 
 const focusRow = (id: string) =>
@@ -29,19 +28,13 @@ export function useRowKeys(ids: readonly string[], selection: Selection): void {
       else if (key === 'Escape' && shown) navigate(hrefWith({ open: null }))
       if (!current) return
       if (key === 'x') selection.toggle(current, { ids, isRange: false })
-      if (key === 'o' || (key === 'Enter' && shiftKey)) {
+      if (key === 'Enter' && shiftKey) {
         event.preventDefault()
         navigate(hrefOf({ page: 'sessions', id: current }))
-      } else if (key === 'Enter' && element.matches('body, [type="checkbox"]')) showSession(current)
+      } else if (key === 'Enter' && element.matches('body, #main, [type="checkbox"]'))
+        showSession(current)
     },
     [ids.join()],
   )
-  const shown = shownSessionId()
-  // When the drawer closes, the focus returns to its row.
-  useEffect(
-    () => () => {
-      if (shown && document.activeElement === document.body) focusRow(shown)
-    },
-    [shown],
-  )
+  useFocusOnClose(shownSessionId(), focusRow)
 }

@@ -15,6 +15,16 @@ export function usePageKeys(
   }, deps)
 }
 
+/** Focuses the row of a drawer when it closes, unless the focus is elsewhere. A click on text focuses `#main`. */
+export function useFocusOnClose(shownId: string | null, focusRow: (id: string) => void): void {
+  useEffect(
+    () => () => {
+      if (shownId && document.activeElement?.matches('body, #main')) focusRow(shownId)
+    },
+    [shownId],
+  )
+}
+
 /** Moves the focus through the links that match the selector with `j` and `k`. */
 export function useLinkKeys(selector: string): void {
   usePageKeys(

@@ -1,7 +1,7 @@
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { DataTable } from '../shared/data-table.tsx'
-import { usePageKeys } from '../shared/keys.ts'
+import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { serverPath } from '../shared/server-path.ts'
@@ -79,7 +79,10 @@ export function DeliveryBadge({ delivery }: { delivery: WebhookDelivery }) {
   )
 }
 
-/** Moves through the events with `j` and `k`; `o` goes to the session, and Esc closes. The focus is the current event. */
+const focusEvent = (id: string) =>
+  document.querySelector<HTMLElement>(`[data-event="${CSS.escape(id)}"]`)?.focus()
+
+/** Moves through the events with `j` and `k`, and closes with Esc. The focus is the current event. */
 function useEventKeys(events: WebhookEvent[], open: string | null): void {
   const ids = events.map(({ id }) => id)
   usePageKeys(
@@ -89,14 +92,12 @@ function useEventKeys(events: WebhookEvent[], open: string | null): void {
       const step = { j: 1, k: -1 }[key]
       const next = step && ids[current ? ids.indexOf(current) + step : 0]
       if (next) {
-        document.querySelector<HTMLElement>(`[data-event="${next}"]`)?.focus()
+        focusEvent(next)
         if (open) navigate(hrefWith({ open: next }), { replace: true })
       }
-      const subject = events.find(({ id }) => id === current)?.subject
-      if (key === 'o' && subject?.type === 'session')
-        navigate(hrefOf({ page: 'sessions', id: subject.id }))
       if (key === 'Escape' && open) navigate(hrefWith({ open: null }))
     },
     [ids.join(), open],
   )
+  useFocusOnClose(open, focusEvent)
 }
