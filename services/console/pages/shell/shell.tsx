@@ -164,6 +164,8 @@ const keys = [
   ['/', 'Filter'],
   ['j, k', 'Next or previous row'],
   ['Enter', 'Open the row'],
+  ['Shift+Enter', 'Open the session as a page'],
+  ['x', 'Select the row'],
   ['Esc', 'Close the panel opened last'],
   ['[, ]', 'Earlier or later period'],
   ['m', 'Label the open session'],
