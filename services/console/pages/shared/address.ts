@@ -94,6 +94,7 @@ export function interceptLinks(): void {
       event.defaultPrevented ||
       !link ||
       link.target ||
+      link.getAttribute('href')?.startsWith('#') ||
       link.hasAttribute('download')
     )
       return
