@@ -272,7 +272,7 @@ describe('the list of sessions', () => {
     await page.getByRole('link', { name: 'Close' }).click()
     await rows().first().locator('td').nth(3).click()
     await expect.poll(opened).toBe(ids[0])
-    await page.keyboard.press('o')
+    await page.keyboard.press('Shift+Enter')
     await expect.poll(() => new URL(page.url()).pathname).toMatch(`/sessions/${ids[0]}`)
   })
 
@@ -323,6 +323,8 @@ describe('the list of sessions', () => {
     await page.getByRole('link', { name: 'Clear all' }).click()
     await page.getByText('Edited', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Edit view' }).click()
+    const actions = page.getByRole('region', { name: 'Edit view' })
+    await actions.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByLabel('Name').fill('By country')
     await save().click()
     await title('By country')
@@ -332,7 +334,8 @@ describe('the list of sessions', () => {
     await page.getByRole('link', { name: 'By country' }).click()
     await expect.poll(() => parameters().group).toBe('country')
     await page.getByRole('button', { name: 'Edit view' }).click()
-    await page.getByRole('button', { name: 'Delete' }).click()
+    await actions.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await title('Sessions')
     expect(parameters().view).toBeUndefined()
   })
@@ -488,7 +491,7 @@ test('a page that is hidden asks for nothing until it is seen again', async () =
   await expect.poll(() => asked).toContain('/console/api/v1/sessions')
 })
 
-const settingsTabs = ['', 'origins', 'install', 'agents', 'data', 'people', 'audit']
+const settingsTabs = ['', 'install', 'agents', 'data', 'people', 'audit']
 
 test.each([
   'overview',
@@ -578,9 +581,9 @@ test('snippets have the key and the address of the server in them, and are copie
   const heading = page.getByRole('heading', { name: 'Send sessions' })
   const parts = page.locator('section.panel', { has: heading })
   await parts.getByText(`import { start } from '${tidegate.baseUrl}/t.js'`).waitFor()
-  await parts.getByText('Next', { exact: true }).click()
+  await parts.getByText('npm', { exact: true }).click()
   const options = `{ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' }`
-  await parts.getByText(`useTidegate(${options})`).waitFor()
+  await parts.getByText(`start(${options})`).waitFor()
   await parts.getByRole('button', { name: 'Copy' }).click()
   await parts.getByRole('button', { name: 'Copied' }).waitFor()
 })

@@ -1,9 +1,7 @@
-import { useState } from 'preact/hooks'
-import { hrefWith, navigate } from '../shared/address.ts'
+import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
-import { Dialog } from '../shared/dialog.tsx'
-import { FormField } from '../shared/form-field.tsx'
-import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+import { useFormDialog } from '../shared/form-dialog.tsx'
+import { Menu } from '../shared/menu.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 
 interface View {
@@ -14,6 +12,9 @@ interface View {
 
 const viewsPath = () => `${organizationPath()}/views`
 
+/** Returns the saved views; empty before they are loaded. */
+export const useViews = (): View[] => useResponse<{ data: View[] }>(viewsPath()).data?.data ?? []
+
 /** Returns the part of a URL's query that views save, in a form that can be compared. */
 function savedQuery(query: string | URLSearchParams): string {
   const saved = new URLSearchParams(query)
@@ -22,82 +23,100 @@ function savedQuery(query: string | URLSearchParams): string {
   return saved.toString()
 }
 
+/** Links to the saved views. */
+export function ViewLinks({ views, current }: { views: View[]; current: string | null }) {
+  return views.map(({ id, name, query }) => (
+    <a
+      key={id}
+      class="view"
+      // The page's title comes from `view`.
+      href={hrefOf({ page: 'sessions', query: new URLSearchParams(`${query}&view=${id}`) })}
+      title={name}
+      aria-current={id === current ? 'true' : undefined}
+    >
+      {name}
+    </a>
+  ))
+}
+
 /** The page's title: the name of the saved view that the URL names, or "Sessions". */
 export function ViewTitle({ query }: { query: URLSearchParams }) {
-  const { data: views } = useResponse<{ data: View[] }>(viewsPath())
-  const [isOpen, setOpen] = useState(false)
-  const view = views?.data.find(({ id }) => id === query.get('view'))
-  const current = savedQuery(query)
+  const views = useViews()
+  const current = query.get('view')
+  const view = views.find(({ id }) => id === current)
+  const isEdited = view && savedQuery(view.query) !== savedQuery(query)
   return (
     <div class="view-title">
       <h1>{view?.name ?? 'Sessions'}</h1>
-      {view && savedQuery(view.query) !== current && <span class="badge warn">Edited</span>}
-      {hasScope('views:manage') && (
-        <button type="button" onClick={() => setOpen(true)}>
-          {view ? 'Edit view' : 'Save view'}
-        </button>
+      {isEdited && <span class="badge warn">Edited</span>}
+      {hasScope('views:manage') && <ViewActions view={view} query={savedQuery(query)} />}
+      {views.length > 0 && (
+        <Menu class="menu views" label="Views">
+          <ViewLinks views={views} current={current} />
+        </Menu>
       )}
-      {isOpen && <ViewDialog {...{ view, current }} onClose={() => setOpen(false)} />}
     </div>
   )
 }
 
-interface ViewDialogProps {
+interface ViewActionsProps {
   /** undefined to save a new view. */
   view: View | undefined
   /** Query to save. */
-  current: string
-  onClose: () => void
+  query: string
 }
 
-function ViewDialog({ view, current, onClose }: ViewDialogProps) {
-  const { run, isRunning, errors, failure } = useMutation(['name'])
-  const [name, setName] = useState(view?.name ?? '')
-  const send = (method: 'POST' | 'PATCH' | 'DELETE') =>
-    run(async () => {
-      const path = method === 'POST' || !view ? viewsPath() : `${viewsPath()}/${view.id}`
-      const body = method === 'DELETE' ? {} : { body: { name, query: current } }
-      const { data } = await callApi<{ data: View }>(path, { method, ...body })
-      navigate(hrefWith({ view: method === 'DELETE' ? null : data.id }), { replace: true })
-      onClose()
+function ViewActions({ view, query }: ViewActionsProps) {
+  const { dialog, show } = useFormDialog()
+  const save = (title: string, saved?: View) =>
+    show({
+      title,
+      action: 'Save',
+      fields: [
+        {
+          name: 'name',
+          label: 'Name',
+          hint: 'The filters, period, grouping, order and columns are saved with it.',
+          value: saved?.name,
+        },
+      ],
+      async submit({ name }) {
+        const path = saved ? `${viewsPath()}/${saved.id}` : viewsPath()
+        const method = saved ? 'PATCH' : 'POST'
+        const { data } = await callApi<{ data: View }>(path, { method, body: { name, query } })
+        navigate(hrefWith({ view: data.id }), { replace: true })
+      },
+    })
+  const remove = ({ id, name }: View) =>
+    show({
+      title: `Delete ${name}?`,
+      action: 'Delete',
+      text: 'The view disappears for everyone in this environment.',
+      async submit() {
+        await callApi(`${viewsPath()}/${id}`, { method: 'DELETE' })
+        navigate(hrefWith({ view: null }), { replace: true })
+      },
     })
   return (
-    <Dialog title={view ? 'Edit view' : 'Save view'} onClose={onClose}>
-      <form
-        class="dialog-form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          send(view ? 'PATCH' : 'POST')
-        }}
-      >
-        <FormField
-          label="Name"
-          hint="The filters, period, grouping, order and columns are saved with it."
-          error={errors.name}
-        >
-          <input
-            required
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-        </FormField>
-        <MutationFailure failure={failure} />
-        <div class="dialog-actions">
-          {view && (
-            <>
-              <button type="button" class="danger" onClick={() => send('DELETE')}>
-                Delete
-              </button>
-              <button type="button" onClick={() => send('POST')}>
-                Save as new
-              </button>
-            </>
-          )}
-          <button type="submit" class="button" disabled={isRunning}>
+    <>
+      {view ? (
+        <Menu label="Edit view">
+          <button type="button" onClick={() => save('Edit view', view)}>
             Save
           </button>
-        </div>
-      </form>
-    </Dialog>
+          <button type="button" onClick={() => save('Save as new view')}>
+            Save as new
+          </button>
+          <button type="button" class="danger" onClick={() => remove(view)}>
+            Delete
+          </button>
+        </Menu>
+      ) : (
+        <button type="button" onClick={() => save('Save view')}>
+          Save view
+        </button>
+      )}
+      {dialog}
+    </>
   )
 }

@@ -2,13 +2,14 @@ import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
+import { useViews, ViewLinks } from '../sessions/views.tsx'
 import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
 import { callApi, isOffline, useResponse } from '../shared/api.ts'
 import { Dialog } from '../shared/dialog.tsx'
 import { usePageKeys } from '../shared/keys.ts'
 import { Menu } from '../shared/menu.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
-import { organizationPath, person } from '../shared/person.ts'
+import { person } from '../shared/person.ts'
 import { signalNames } from '../shared/signal-names.ts'
 
 const icons: Record<PageName, string> = {
@@ -82,24 +83,9 @@ function NavigationLink({ page, title }: { page: PageName; title: string }) {
   )
 }
 
-function SavedViews() {
-  const { data: views } = useResponse<{ data: { id: string; name: string; query: string }[] }>(
-    `${organizationPath()}/views`,
-  )
-  const current = currentPage.value?.query.get('view')
-  return views?.data.map(({ id, name, query }) => (
-    <a
-      key={id}
-      class="view"
-      // The page's title comes from `view`.
-      href={hrefOf({ page: 'sessions', query: new URLSearchParams(`${query}&view=${id}`) })}
-      title={name}
-      aria-current={id === current ? 'true' : undefined}
-    >
-      {name}
-    </a>
-  ))
-}
+const SavedViews = () => (
+  <ViewLinks views={useViews()} current={currentPage.value?.query.get('view') ?? null} />
+)
 
 // Best effort: without the names, signals are shown by slug.
 function useSignalNames(): void {
