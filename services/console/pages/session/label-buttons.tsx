@@ -1,4 +1,6 @@
+import { signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { callApi } from '../shared/api.ts'
 import { inWords } from '../shared/format.ts'
 import { usePageKeys } from '../shared/keys.ts'
@@ -6,6 +8,21 @@ import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { hasScope } from '../shared/person.ts'
 
 export const labelChoices = ['human', 'bot', 'fraud', 'legitimate']
+
+type Mark = NonNullable<SessionSummary['mark']>
+
+/** The label given last, for the rows of lists on screen. */
+export const latestLabel = signal<{ ids: readonly string[]; mark: Mark } | null>(null)
+
+/** Labels the sessions. Returns the mark's id. */
+export async function labelSessions(ids: readonly string[], label: string): Promise<string> {
+  type Created = Omit<Mark, 'marked_at'> & { created_at: string }
+  const body = { session_ids: ids, label }
+  const { data } = await callApi<{ data: Created }>('/v1/marks', { method: 'POST', body })
+  const { created_at: marked_at, ...mark } = data
+  latestLabel.value = { ids, mark: { ...mark, marked_at } }
+  return mark.id
+}
 
 /** Buttons that label the session. A new label replaces the old one. */
 export function LabelButtons({
@@ -21,7 +38,7 @@ export function LabelButtons({
   if (!hasScope('sessions:mark')) return null
   const mark = (label: string) =>
     run(async () => {
-      await callApi('/v1/marks', { method: 'POST', body: { session_ids: [sessionId], label } })
+      await labelSessions([sessionId], label)
     })
   return (
     <fieldset class="marks" ref={marks}>

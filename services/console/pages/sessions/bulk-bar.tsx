@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { labelChoices } from '../session/label-buttons.tsx'
+import { labelChoices, labelSessions } from '../session/label-buttons.tsx'
 import { callApi } from '../shared/api.ts'
 import { pluralize } from '../shared/format.ts'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { hasScope } from '../shared/person.ts'
 import type { Selection } from './selection.ts'
-
-type Mark = Omit<NonNullable<SessionSummary['mark']>, 'marked_at'> & { created_at: string }
 
 interface BulkBarProps {
   rows: readonly SessionSummary[]
@@ -26,11 +24,8 @@ export function BulkBar({ rows, selection, replaceRows }: BulkBarProps) {
       // Undoing must not remove marks that were there before.
       const before = selected.filter(({ mark }) => mark?.label !== label)
       if (before.length > 0) {
-        const body = { session_ids: before.map(({ id }) => id), label }
-        const { data } = await callApi<{ data: Mark }>('/v1/marks', { method: 'POST', body })
-        const { created_at: marked_at, ...mark } = data
-        replaceRows(before.map((row) => ({ ...row, mark: { ...mark, marked_at } })))
-        setDone({ markId: mark.id, label, before })
+        const ids = before.map(({ id }) => id)
+        setDone({ markId: await labelSessions(ids, label), label, before })
       }
       selection.set([])
     })

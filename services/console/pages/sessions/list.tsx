@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
+import { latestLabel } from '../session/label-buttons.tsx'
 import { hrefOf, hrefWith } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -87,6 +88,12 @@ export function List({ query, listPath }: ListProps) {
     }))
     setPages({ path: loadedPath, lists: replaced })
   }
+  const label = latestLabel.value
+  useEffect(() => {
+    const labeled = rows.filter(({ id }) => label?.ids.includes(id))
+    if (label && labeled.length > 0)
+      replaceRows(labeled.map((row) => ({ ...row, mark: label.mark })))
+  }, [label])
   return (
     <section class="sessions-list" aria-label="List">
       <div class="new-rows" role="status">
