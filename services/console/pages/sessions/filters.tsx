@@ -83,7 +83,8 @@ export function AddFilter({ query, span }: { query: URLSearchParams; span: TimeS
       class="filter-form"
       onSubmit={(event) => {
         event.preventDefault()
-        if (text.trim()) navigate(hrefTo(text.trim()))
+        const option = event.currentTarget.querySelector<HTMLAnchorElement>('.options a')
+        if (text.trim()) navigate(option?.href ?? hrefTo(text.trim()))
         event.currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
       }}
     >
@@ -106,7 +107,7 @@ export function AddFilter({ query, span }: { query: URLSearchParams; span: TimeS
         onInput={({ currentTarget }) => setText(currentTarget.value)}
       />
       {isGrouped(field) ? (
-        <ValueOptions {...{ field, filters, span, text, hrefTo }} />
+        <ValueOptions key={field} {...{ field, filters, span, text, hrefTo }} />
       ) : (
         <>
           <button type="submit">Add</button>
