@@ -36,7 +36,13 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
           <Events events={data} endpointName={endpointId && nameOf(endpointId)} open={open} />
         )}
       </Loaded>
-      {open && <EventDrawer key={open} path={`${path}/events/${open}`} nameOf={nameOf} />}
+      {open && (
+        <EventDrawer
+          key={open}
+          path={`${path}/events/${encodeURIComponent(open)}`}
+          nameOf={nameOf}
+        />
+      )}
       <ApiRequest paths={Object.values(paths)} />
     </>
   )
