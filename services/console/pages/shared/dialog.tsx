@@ -5,11 +5,13 @@ interface DialogProps {
   title: string
   /** Called on Esc and the close button. Unmount the dialog then. */
   onClose: () => void
+  /** Keeps the dialog open. */
+  isBusy?: boolean
   children: ComponentChildren
 }
 
 /** A modal dialog, open while mounted. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, isBusy = false, children }: DialogProps) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
@@ -22,12 +24,20 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     <dialog
       ref={dialog}
       aria-labelledby={id}
-      onClose={onClose}
+      onCancel={(event) => isBusy && event.preventDefault()}
+      // Browsers close it at the second Esc without asking.
+      onClose={() => (isBusy ? dialog.current?.showModal() : onClose())}
       onKeyDown={(event) => event.stopPropagation()}
     >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="plain close" aria-label="Close" onClick={onClose}>
+        <button
+          type="button"
+          class="plain close"
+          aria-label="Close"
+          disabled={isBusy}
+          onClick={onClose}
+        >
           ×
         </button>
       </header>

@@ -63,7 +63,7 @@ function FormDialog(props: FormDialogProps & { onClose: () => void }) {
       </Dialog>
     )
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} isBusy={isRunning}>
       <form
         class="dialog-form"
         noValidate={!typed}
@@ -84,7 +84,7 @@ function FormDialog(props: FormDialogProps & { onClose: () => void }) {
         )}
         <MutationFailure failure={failure} />
         <div class="dialog-actions">
-          <button type="button" onClick={onClose}>
+          <button type="button" disabled={isRunning} onClick={onClose}>
             Cancel
           </button>
           <button type="submit" class={typed ? 'danger' : 'button'} disabled={isRunning}>
