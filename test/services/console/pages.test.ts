@@ -659,6 +659,213 @@ describe('every page', () => {
   })
 })
 
+describe('the list of sessions', () => {
+  const drawer = () => page.getByRole('complementary')
+  const focusedRow = () =>
+    page.evaluate(
+      "document.activeElement?.dataset.event ?? document.activeElement?.closest('tr')?.dataset.id",
+    )
+
+  test('shows nothing of the previous session while the next loads', async () => {
+    const opened = idOf('sid', 13)
+    const path = (apiPath: string) => apiPath.startsWith('/v1/sessions/sid')
+    await open(`live/sessions?open=${opened}`)
+    await drawer().getByText('Label as').waitFor()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    api = async (apiPath, route) => {
+      if (path(apiPath) && !apiPath.includes(opened)) await released
+      return full(apiPath, route)
+    }
+    await page.keyboard.press('k')
+    await drawer().locator('.waiting').waitFor()
+    expect(await drawer().getByText('Label as').count()).toBe(0)
+    release()
+    await drawer().getByText('Label as').waitFor()
+  })
+
+  test.each([
+    [`sessions?open=${idOf('sid', 13)}`, 'Reasons for bot', idOf('sid', 13)],
+    [`webhooks?open=${idOf('evt', 3)}`, 'Payload', idOf('evt', 3)],
+  ])('%s returns the focus to the row after a click into the drawer', async (at, heading, id) => {
+    await open(`live/${at}`)
+    await drawer().getByRole('heading', { name: heading }).click()
+    await page.keyboard.press('Escape')
+    await expect.poll(focusedRow).toBe(id)
+  })
+
+  test('labels a row of a further page in the drawer', async () => {
+    const rows = rowsOf('list sessions: all, with how each was tied to its visitor')
+    const [last] = rows
+    const data = { id: 'mrk_1', label: 'fraud', reason: null, created_at: at8 }
+    api = async (apiPath, route) => {
+      if (apiPath === '/v1/marks') return { json: { data } }
+      if (apiPath.includes('cursor=')) return { json: { data: [last], pagination: {}, meta: {} } }
+      const { json } = await full(apiPath, route)
+      if (apiPath.startsWith('/v1/sessions?'))
+        return { json: { data: rows.slice(1), pagination: { next_cursor: 'c' }, meta: {} } }
+      const isSession = apiPath.startsWith(`/v1/sessions/${last.id}`)
+      return { json: isSession ? { data: { ...Object(json).data, id: last.id } } : json }
+    }
+    await open('live/sessions')
+    await page.getByRole('button', { name: 'Load more' }).click()
+    const row = page.locator(`tr[data-id="${last.id}"]`)
+    await row.getByRole('link', { name: /^Session/ }).click()
+    await drawer().getByRole('button', { name: 'fraud' }).click()
+    await row.getByText('fraud').waitFor()
+  })
+
+  test('filters by the first offered value on Enter', async () => {
+    await open('live/sessions')
+    await page.getByRole('button', { name: 'Filter', exact: true }).click()
+    await page.getByRole('link', { name: /^inconclusive/ }).waitFor()
+    await page.getByLabel('Value').fill('INC')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => new URL(page.url()).search).toBe('?verdict=inconclusive')
+  })
+
+  const exportOf = (second: Api): Api => {
+    return async (apiPath, route) => {
+      if (!apiPath.includes('limit=200')) return full(apiPath, route)
+      if (apiPath.includes('cursor=')) return second(apiPath, route)
+      const { json } = await full(apiPath, route)
+      return { json: { ...json, pagination: { next_cursor: 'c' } } }
+    }
+  }
+  const never: Api = () => Promise.withResolvers<StubResponse>().promise
+  const startExport = async () => {
+    const further = page.waitForRequest(/limit=200&cursor=c/)
+    await page.getByRole('button', { name: 'CSV' }).click()
+    await further
+  }
+
+  test.each([
+    ['failed', () => failed(429), 'The server says why.'],
+    ['was canceled', never, 'Canceled'],
+  ])('saves the rows of a CSV export that %s', async (_, second, message) => {
+    await open('live/sessions')
+    api = exportOf(second)
+    await startExport()
+    if (second === never) await page.getByRole('button', { name: 'Cancel' }).click()
+    await expectTexts(message)
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Save the first 5 rows' }).click()
+    expect((await saved).suggestedFilename()).toBe('sessions-first-5.csv')
+  })
+
+  test('stops a CSV export when the page is left', async () => {
+    await open('live/sessions')
+    api = exportOf(never)
+    await startExport()
+    const canceled = page.waitForEvent('requestfailed', (request) =>
+      request.url().includes('limit=200'),
+    )
+    await page.getByRole('link', { name: 'Visitors' }).click()
+    expect((await canceled).failure()?.errorText).toContain('ABORTED')
+  })
+})
+
+describe('a saved view', () => {
+  const view = { id: 'view_1', name: 'Bots from FR', query: 'verdict=bot&country=FR' }
+  const requests: string[] = []
+  const withView: Api = (apiPath, route) => {
+    if (!apiPath.includes('/views')) return full(apiPath, route)
+    const method = route.request().method()
+    if (method === 'GET') return { json: { data: [view] } }
+    requests.push(`${method} ${apiPath.split('/').pop()} ${route.request().postData()}`)
+    return method === 'DELETE' ? { status: 204 } : { json: { data: view } }
+  }
+  const act = async (action: string) => {
+    await page.getByRole('button', { name: 'Edit view' }).click()
+    await page.getByRole('button', { name: action, exact: true }).click()
+  }
+  beforeEach(async () => {
+    requests.length = 0
+    api = withView
+    await open('live/sessions?verdict=bot&country=FR&view=view_1')
+  })
+
+  test('is deleted only after a confirmation', async () => {
+    await act('Delete')
+    await expectTexts('Delete Bots from FR?', 'for everyone in this environment')
+    expect(requests).toEqual([])
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await expect.poll(() => requests).toEqual(['DELETE view_1 null'])
+    await expect.poll(() => page.url()).not.toContain('view_1')
+  })
+
+  test('is saved as a new one under a name to enter', async () => {
+    await act('Save as new')
+    expect(await page.getByLabel('Name').inputValue()).toBe('')
+    await page.getByLabel('Name').fill('Mine')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    const body = JSON.stringify({ name: 'Mine', query: 'country=FR&verdict=bot' })
+    await expect.poll(() => requests).toEqual([`POST views ${body}`])
+  })
+
+  test('is in a menu on a phone', async () => {
+    const views = page.getByRole('button', { name: 'Views', exact: true })
+    await expectTexts('Bots from FR')
+    expect(await views.isVisible()).toBe(false)
+    await page.setViewportSize({ width: 360, height: 800 })
+    onTestFinished(() => page.setViewportSize({ width: 1280, height: 2000 }))
+    await open('live/sessions')
+    await views.click()
+    await page.getByRole('link', { name: 'Bots from FR' }).click()
+    await expect.poll(() => page.url()).toContain('view=view_1')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+  })
+})
+
+test('the link to the content moves the focus there', async () => {
+  await open('live/visitors')
+  await page.getByRole('link', { name: 'Skip to content' }).press('Enter')
+  await expect.poll(() => page.evaluate('document.activeElement?.id')).toBe('main')
+})
+
+test('the id of an event in the URL is encoded in the request', async () => {
+  const request = page.waitForRequest(/a%2Fb/)
+  await open('live/webhooks?open=a%2Fb')
+  expect((await request).url()).toMatch(/\/events\/a%2Fb$/)
+})
+
+test('a dialog stays open until its secret is shown', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  api = async (apiPath, route) => {
+    if (route.request().method() !== 'POST') return full(apiPath, route)
+    await released
+    return { json: { data: { signing_secret: 'whsec_1' } } }
+  }
+  await open('live/webhooks')
+  await page.getByRole('button', { name: 'Add endpoint' }).click()
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  const cancel = page.getByRole('dialog').getByRole('button', { name: 'Cancel' })
+  await expect.poll(() => cancel.isDisabled()).toBe(true)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  release()
+  await expectTexts('It is shown only once.', 'whsec_1')
+  await page.keyboard.press('Escape')
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+})
+
+test('a login link is not redeemed while the session is unknown, but after a retry', async () => {
+  const logins: unknown[] = []
+  person = null
+  api = (apiPath, route) => {
+    if (apiPath !== '/login') return full(apiPath, route)
+    logins.push(route.request().postDataJSON())
+    person = ann
+    return {}
+  }
+  await page.route('**/console/api/session', (route) => route.fulfill(failed(503)), { times: 1 })
+  await open('live/visitors#code=conlog_1')
+  await expectTexts('The console could not be loaded.', 'The server says why.')
+  expect(logins).toEqual([])
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await expectTexts(shownVisitor)
+  expect(logins).toEqual([{ code: 'conlog_1' }])
+})
+
 test.each([
   [`sessions/${sessionId}`, 'final decision', ['Label as', 'Attach']],
   [`visitors/${visitorId}`, 'Storage available', ['Actions', 'Select']],
