@@ -2,6 +2,7 @@ import type { SessionAnomalies } from '../../../readback/schemas/anomalies.ts'
 import { useResponse } from '../shared/api.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
 import { now, type TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { anomalyTitle, filtersOfAnomaly } from './anomaly-title.ts'
@@ -14,19 +15,26 @@ export function Anomalies({ span }: { span: TimeSpan }) {
   return (
     <Panel title="Anomalies">
       <Loaded response={response} lines={5}>
-        {({ data: { anomalies, has_history: hasHistory, until } }) =>
-          anomalies.length === 0 ? (
-            <p class="hint">
-              {hasHistory ? 'No anomalies in this period' : 'Not enough history yet'}
-            </p>
-          ) : (
-            <ol class="anomalies">
-              {anomalies.map((anomaly) => (
-                <AnomalyCard key={anomalyTitle(anomaly, now.value)} {...{ anomaly, until }} />
-              ))}
-            </ol>
-          )
-        }
+        {({ data: { anomalies, has_history: hasHistory, is_complete, since, until } }) => (
+          <>
+            {anomalies.length === 0 ? (
+              <p class="hint">
+                {hasHistory ? 'No anomalies in this period' : 'Not enough history yet'}
+              </p>
+            ) : (
+              <ol class="anomalies">
+                {anomalies.map((anomaly) => (
+                  <AnomalyCard key={anomalyTitle(anomaly, now.value)} {...{ anomaly, until }} />
+                ))}
+              </ol>
+            )}
+            {!is_complete && (
+              <p class="hint">
+                Newest sessions only, since <RelativeTime at={since} />
+              </p>
+            )}
+          </>
+        )}
       </Loaded>
     </Panel>
   )

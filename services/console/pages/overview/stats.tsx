@@ -1,75 +1,79 @@
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { bucketsOf, sumOf } from '../sessions/buckets.ts'
-import { hrefOf } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import { intervalOf, type TimeSpan } from '../shared/span.ts'
 import { Sparkline } from '../shared/sparkline.tsx'
 import { type Amount, changeOf, previousPeriod, sumSessions } from './compare.ts'
-import { groupingBy, sessionsHref, timesOf } from './links.ts'
+import { countedSpan, groupingBy, sessionsHref, timesOf } from './links.ts'
 
 /** Key numbers of the period, each with its change from the previous period. */
 export function Stats({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {
   const earlier = previousPeriod(span)
   const byVerdict = new URLSearchParams({ ...timesOf(earlier), group_by: 'verdict' })
   const previous = useCounts(byVerdict).data?.data
-  // The list of abandoned hosts has the same request.
-  const byHandOff = groupingBy('page_host,handed_off', '100')
+  const byHandOff = groupingBy('handed_off', '2')
   const handOffs = useCounts(new URLSearchParams({ ...timesOf(span), ...byHandOff })).data?.data
   const previousHandOffs = useCounts(new URLSearchParams({ ...timesOf(earlier), ...byHandOff }))
     .data?.data
   const buckets = bucketsOf(counts.groups, { span, interval: intervalOf(span), field: 'verdict' })
   const sharesOf = (i: number) =>
     buckets.map((bar) => (100 * (bar.counts[i] ?? 0)) / Math.max(1, sumOf(bar)))
-  const share = (filters: Record<string, string>, now?: SessionAggregates, before = previous) => ({
-    href: sessionsHref(span, filters),
-    now: now && shareOf(now, filters),
-    before: before && shareOf(before, filters),
-  })
+  const ofPeriod = { span, counts, previous }
   return (
     <div class="stats">
       <Stat
         title="Sessions"
-        href={sessionsHref(span, {})}
-        now={{ part: counts.sessions }}
-        before={previous && { part: previous.sessions }}
+        {...ofPeriod}
+        amountOf={({ sessions }) => ({ part: sessions })}
+        filters={{}}
         values={buckets.map(sumOf)}
       />
-      <Stat title="Bots" {...share({ verdict: 'bot' }, counts)} values={sharesOf(2)} />
+      <Stat title="Bots" {...ofPeriod} {...share({ verdict: 'bot' })} values={sharesOf(2)} />
       <Stat
         title="Inconclusive"
-        {...share({ verdict: 'inconclusive' }, counts)}
+        {...ofPeriod}
+        {...share({ verdict: 'inconclusive' })}
         values={sharesOf(1)}
       />
+      <Stat title="Visitors" {...ofPeriod} amountOf={({ visitors }) => ({ part: visitors })} />
       <Stat
-        title="Visitors"
-        href={hrefOf({ page: 'visitors' })}
-        now={{ part: counts.visitors }}
-        before={previous && { part: previous.visitors }}
+        title="Hand-off rate"
+        span={span}
+        counts={handOffs}
+        previous={previousHandOffs}
+        {...share({ handed_off: 'true' })}
       />
-      <Stat title="Hand-off rate" {...share({ handed_off: 'true' }, handOffs, previousHandOffs)} />
     </div>
   )
 }
 
-const shareOf = ({ groups, sessions }: SessionAggregates, filters: Record<string, string>) => ({
-  part: sumSessions(groups, filters),
-  whole: sessions,
+const share = (filters: Record<string, string>) => ({
+  filters,
+  amountOf: ({ groups, sessions }: SessionAggregates): Amount => ({
+    part: sumSessions(groups, filters),
+    whole: sessions,
+  }),
 })
 
 interface StatProps {
   title: string
-  href: string
+  span: TimeSpan
   /** undefined = not loaded. */
-  now: Amount | undefined
-  before: Amount | undefined
+  counts: SessionAggregates | undefined
+  previous: SessionAggregates | undefined
+  amountOf: (counts: SessionAggregates) => Amount
+  /** Filters of the linked sessions. Default: no link. */
+  filters?: Record<string, string>
   values?: number[]
 }
 
-function Stat({ title, href, now, before, values }: StatProps) {
+function Stat({ title, span, counts, previous, amountOf, filters, values }: StatProps) {
+  const now = counts && amountOf(counts)
+  const before = counts?.is_complete && previous?.is_complete ? amountOf(previous) : undefined
   const change = now && before && changeOf(now, before)
-  return (
-    <a class="stat" href={href}>
+  const content = (
+    <>
       <span>{title}</span>
       <b>{now ? format(now) : '–'}</b>
       {values && <Sparkline values={values} />}
@@ -79,6 +83,13 @@ function Stat({ title, href, now, before, values }: StatProps) {
           <span class="hidden">{change.words} in the previous period</span>
         </span>
       )}
+      {counts?.is_complete === false && <span class="delta">newest only</span>}
+    </>
+  )
+  if (!filters) return <div class="stat">{content}</div>
+  return (
+    <a class="stat" href={sessionsHref(counts ? countedSpan(span, counts) : span, filters)}>
+      {content}
     </a>
   )
 }

@@ -10,7 +10,7 @@ import { Panel } from '../shared/panel.tsx'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { liftSignals, sumSessions } from './compare.ts'
-import { groupingBy, sessionsHref, timesOf } from './links.ts'
+import { countedSpan, groupingBy, sessionsHref, timesOf } from './links.ts'
 
 interface Row {
   value: string
@@ -95,13 +95,11 @@ function TopTable({ list, span, byVerdict }: TopListProps) {
     ? groupingBy(list.groupBy, '100')
     : { ...groupingBy(field, '20'), ...filters }
   const response = useCounts(new URLSearchParams({ ...timesOf(span), ...grouping }))
-  const linkOf = ({ value }: Row) => (
-    <a href={sessionsHref(span, { ...filters, [field]: value })}>{valueText(field, value)}</a>
-  )
   return (
     <Loaded response={response} lines={rowCount}>
       {({ data }) => {
         const rows = (list.rowsOf ?? rowsOf)(data, byVerdict)
+        const counted = countedSpan(span, data)
         if (rows.length === 0) return <p class="hint">No data in this period</p>
         return (
           <>
@@ -110,14 +108,23 @@ function TopTable({ list, span, byVerdict }: TopListProps) {
               rows={rows.slice(0, rowCount)}
               keyOf={({ value }) => value}
               columns={[
-                { title: filterTitles[field], class: 'clip', cell: linkOf },
+                {
+                  title: filterTitles[field],
+                  class: 'clip',
+                  cell: ({ value }) => (
+                    <a href={sessionsHref(counted, { ...filters, [field]: value })}>
+                      {valueText(field, value)}
+                    </a>
+                  ),
+                },
                 { title: columns[0], class: 'number', cell: ({ cells }) => cells[0] },
                 { title: columns[1], class: 'number', cell: ({ cells }) => cells[1] },
               ]}
             />
             {rows.length > rowCount && (
-              <a href={sessionsHref(span, { ...filters, group: field })}>More</a>
+              <a href={sessionsHref(counted, { ...filters, group: field })}>More</a>
             )}
+            {!data.is_complete && <p class="hint">Newest sessions only</p>}
           </>
         )
       }}
@@ -132,14 +139,16 @@ function rowsOf({ groups, sessions: total }: SessionAggregates): Row[] {
   })
 }
 
-function signalRows({ groups }: SessionAggregates, byVerdict: SessionAggregates): Row[] {
-  const bots = sumSessions(byVerdict.groups, { verdict: 'bot' })
-  return liftSignals(groups, { bots, others: byVerdict.sessions - bots }).map(
-    ({ signal, share, lift }) => ({
-      value: signal,
-      cells: [formatPercent(share, 1), lift > 100 ? '>×100' : `×${formatNumber(lift)}`],
-    }),
-  )
+function signalRows(
+  { groups, sessions, is_complete, since }: SessionAggregates,
+  byVerdict: SessionAggregates,
+): Row[] {
+  const counted = byVerdict.groups.filter(({ start }) => is_complete || (start ?? '') >= since)
+  const bots = sumSessions(counted, { verdict: 'bot' })
+  return liftSignals(groups, { bots, others: sessions - bots }).map(({ signal, share, lift }) => ({
+    value: signal,
+    cells: [formatPercent(share, 1), lift > 100 ? '>×100' : `×${formatNumber(lift)}`],
+  }))
 }
 
 function abandonedRows({ groups }: SessionAggregates): Row[] {
