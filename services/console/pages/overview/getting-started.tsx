@@ -1,54 +1,75 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { ApiKey } from '../../../organizations/schemas.ts'
 import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { currentPage, hrefOf } from '../shared/address.ts'
-import { useResponse } from '../shared/api.ts'
+import { type ResponseState, useResponse } from '../shared/api.ts'
 import { Panel } from '../shared/panel.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { serverPath } from '../shared/server-path.ts'
+import { Skeleton } from '../shell/loaded.tsx'
 
 const pollMs = 30_000
 // The step "Attach a user id" is done once one of the newest sessions has a user.
 const newestSessionsPath = '/v1/sessions?limit=50'
 
-/** Setup checklist of the environment. Without any session, it is the page. Calls `finish` once complete or dismissed. */
-export function GettingStarted({ finish }: { finish: () => void }) {
+interface GettingStartedProps {
+  /** Called once the setup is complete or dismissed. */
+  finish: () => void
+  /** The rest of the page, shown once there is a session. */
+  children: ComponentChildren
+}
+
+const isPending = ({ data, failure }: Pick<ResponseState<object>, 'data' | 'failure'>) =>
+  !data && !failure
+
+/** Setup checklist of the environment. Without any session, it is the page. */
+export function GettingStarted({ finish, children }: GettingStartedProps) {
   const path = organizationPath()
-  const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`, { pollMs }).data?.data
+  const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`, { pollMs })
   const endpoints = useResponse<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, {
     pollMs,
-  }).data?.data
-  const sessions = useResponse<SessionList>(newestSessionsPath, { pollMs }).data?.data
-  const steps = keys && endpoints && sessions ? stepsOf(keys, endpoints, sessions) : []
+  })
+  const sessions = useResponse<SessionList>(newestSessionsPath, { pollMs })
+  const hasNoSession = sessions.data?.data.length === 0
+  const steps =
+    keys.data && endpoints.data && sessions.data
+      ? stepsOf(keys.data.data, endpoints.data.data, sessions.data.data)
+      : []
   const isComplete = steps.length > 0 && steps.every(({ isDone }) => isDone)
   useEffect(() => {
     if (isComplete) finish()
   }, [isComplete])
-  if (!sessions || steps.length === 0 || isComplete) return null
+  if (isPending(sessions) || (hasNoSession && (isPending(keys) || isPending(endpoints))))
+    return <Skeleton lines={8} />
+  const isShown = steps.length > 0 && !isComplete
   return (
-    <div class={sessions.length > 0 ? undefined : 'alone'}>
-      <Panel title="Getting started">
-        <ol class="steps">
-          {steps.map(({ title, page, isDone }) => (
-            <li key={title}>
-              <span aria-hidden="true">{isDone ? '☑' : '☐'}</span>{' '}
-              {isDone ? <s>{title}</s> : <a href={hrefOf({ page })}>{title}</a>}
-              <span class="hidden">{isDone ? ', done' : ', to do'}</span>
-            </li>
-          ))}
-        </ol>
-        <p class="hint">
-          Try it on the <a href={`${serverPath}/demo`}>demo page</a>, or read the{' '}
-          <a href={`${serverPath}/docs/guide/browser-sdk`}>guide</a>.{' '}
-          {sessions.length > 0 && (
-            <button type="button" class="plain" onClick={finish}>
-              Dismiss
-            </button>
-          )}
-        </p>
-      </Panel>
-    </div>
+    <>
+      {isShown && (
+        <Panel title="Getting started">
+          <ol class="steps">
+            {steps.map(({ title, page, isDone }) => (
+              <li key={title}>
+                <span aria-hidden="true">{isDone ? '☑' : '☐'}</span>{' '}
+                {isDone ? <s>{title}</s> : <a href={hrefOf({ page })}>{title}</a>}
+                <span class="hidden">{isDone ? ', done' : ', to do'}</span>
+              </li>
+            ))}
+          </ol>
+          <p class="hint">
+            Try it on the <a href={`${serverPath}/demo`}>demo page</a>, or read the{' '}
+            <a href={`${serverPath}/docs/guide/browser-sdk`}>guide</a>.{' '}
+            {!hasNoSession && (
+              <button type="button" class="plain" onClick={finish}>
+                Dismiss
+              </button>
+            )}
+          </p>
+        </Panel>
+      )}
+      {!(isShown && hasNoSession) && children}
+    </>
   )
 }
 

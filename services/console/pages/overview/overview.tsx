@@ -40,14 +40,27 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
     localStorage.setItem(setup, 'done')
     setSetUp(true)
   }
-  const counts = useCounts(countsOverTime(span, 'verdict'))
+  const numbers = <Numbers {...{ query, span }} />
   return (
     <>
       <div class="title">
         <h1>Overview</h1>
         <SpanChoice span={span} />
       </div>
-      {!isSetUp && <GettingStarted finish={finishSetup} />}
+      {isSetUp ? numbers : <GettingStarted finish={finishSetup}>{numbers}</GettingStarted>}
+    </>
+  )
+}
+
+interface NumbersProps {
+  query: URLSearchParams
+  span: TimeSpan
+}
+
+function Numbers({ query, span }: NumbersProps) {
+  const counts = useCounts(countsOverTime(span, 'verdict'))
+  return (
+    <>
       <Loaded response={counts}>{({ data }) => <Stats counts={data} span={span} />}</Loaded>
       <div class="trends">
         <SplitChart {...{ query, span }} />
@@ -58,15 +71,25 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
   )
 }
 
-function SplitChart({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
+function SplitChart({ query, span }: NumbersProps) {
   const [field] = splits.find(([name]) => name === query.get('split')) ?? ['verdict' as const]
   const parameters = countsOverTime(span, field)
   const split = (value: string) => navigate(hrefWith({ split: value === 'verdict' ? null : value }))
+  const response = useCounts(parameters)
+  // While another field or interval loads, the response is of the previous one.
+  const loaded = new URLSearchParams(response.path.split('?')[1])
+  const isCurrent = ['group_by', 'interval'].every(
+    (name) => loaded.get(name) === parameters.get(name),
+  )
   return (
     <section aria-label="Sessions over time">
-      <Loaded response={useCounts(parameters)} lines={8}>
+      <Loaded response={response} lines={8}>
         {({ data }) => (
-          <Chart counts={data} {...{ span, field }} height={230}>
+          <Chart
+            counts={isCurrent ? data : { ...data, groups: [] }}
+            {...{ span, field }}
+            height={230}
+          >
             <label>
               Sessions by{' '}
               <select value={field} onChange={({ currentTarget }) => split(currentTarget.value)}>
