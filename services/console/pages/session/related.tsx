@@ -1,10 +1,10 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
+import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber, inWords, shortId } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
 import { isoTime, now } from '../shared/span.ts'
-import { TableHead } from '../shared/table-head.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 type Related = NonNullable<SessionDetail['related']>[number]
@@ -18,14 +18,32 @@ export function RelatedSection({ session: { id, repeats, network } }: { session:
     <Panel title="Related sessions">
       <Loaded response={response}>
         {({ data: { related = [] } }) => (
-          <table>
-            <TableHead columns={['Same', 'Period', 'Sessions']} numericColumns={['Sessions']} />
-            <tbody>
-              {related.map((row) => (
-                <RelatedRow key={row.field} {...row} holder={network.routing.organization} />
-              ))}
-            </tbody>
-          </table>
+          <DataTable
+            label="Related sessions"
+            rows={related}
+            keyOf={({ field }) => field}
+            columns={[
+              {
+                title: 'Same',
+                class: 'clip',
+                cell: (row) => (
+                  <span title={row.value}>
+                    <span class="hint">{titles[row.field]}</span>{' '}
+                    {relatedText(row, network.routing.organization)}
+                  </span>
+                ),
+              },
+              {
+                title: 'Period',
+                cell: ({ since }) => <span class="hint">{periodText(since)}</span>,
+              },
+              {
+                title: 'Sessions',
+                class: 'number',
+                cell: (row) => <a href={hrefOfRelated(row)}>{countText(row.sessions, 1000)}</a>,
+              },
+            ]}
+          />
         )}
       </Loaded>
       {sameDevice > 1 && (
@@ -48,22 +66,15 @@ const titles: Record<Related['field'], string> = {
   agent_provider: 'Agent operator',
 }
 
-function RelatedRow({ holder, ...row }: Related & { holder: string | null }) {
-  const { field, value, sessions, since } = row
+function hrefOfRelated({ field, value, since }: Related): string {
   const query = new URLSearchParams({ [field]: value, since, until: isoTime(now.value) })
-  // The server counts 30 days or one, or less of a busy day.
+  return hrefOf({ page: 'sessions', query })
+}
+
+// The server counts 30 days or one, or less of a busy day.
+function periodText(since: string): string {
   const hours = Math.round((now.value - Date.parse(since)) / 3_600_000)
-  return (
-    <tr>
-      <td title={value}>
-        <span class="hint">{titles[field]}</span> {relatedText(row, holder)}
-      </td>
-      <td class="hint">{hours > 24 ? '30 days' : `${hours} h`}</td>
-      <td class="number">
-        <a href={hrefOf({ page: 'sessions', query })}>{countText(sessions, 1000)}</a>
-      </td>
-    </tr>
-  )
+  return hours > 24 ? '30 days' : `${hours} h`
 }
 
 function relatedText({ field, value }: Related, holder: string | null): string {

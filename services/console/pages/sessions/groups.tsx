@@ -1,10 +1,11 @@
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import type { Verdict } from '../../../../schemas/events.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
+import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import type { TimeSpan } from '../shared/span.ts'
-import { TableHead } from '../shared/table-head.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import {
   canBeEmpty,
@@ -47,68 +48,91 @@ interface GroupTableProps {
 
 const verdicts = ['bot', 'inconclusive', 'human'] as const
 
+type Group = SessionAggregates['groups'][number]
+
 /** Session counts by value of a field, split by verdict. */
-export function GroupTable({ field, query, span }: GroupTableProps) {
+export const GroupTable = (props: GroupTableProps) => <Groups key={props.field} {...props} />
+
+function Groups({ field, query, span }: GroupTableProps) {
   const parameters = requestParameters(query, span)
   parameters.delete('search')
   parameters.set('group_by', field)
   parameters.set('top', '25')
   const totals = useCounts(parameters)
-  const { data: bots } = useCounts(withoutVerdicts(parameters, 'human', 'inconclusive'))
-  const { data: inconclusives } = useCounts(withoutVerdicts(parameters, 'human', 'bot'))
-  const numbers = ['Sessions', 'Share', ...verdicts]
+  const bots = useCounts(withoutVerdicts(parameters, 'human', 'inconclusive'))
+  const inconclusives = useCounts(withoutVerdicts(parameters, 'human', 'bot'))
+  // Until all are loaded, some are of the previous period or filters.
+  const isLoading = [totals, bots, inconclusives].some((response) => response.isLoading)
   const filters = parseFilters(query)
+  const countsOf = ({
+    kind,
+    values,
+    sessions,
+  }: Group): Partial<Record<Verdict, number | undefined>> => {
+    if (isLoading || kind !== 'value') return {}
+    const [bot, inconclusive] = [bots, inconclusives].map(
+      ({ data }) => data && sessionsOf(data.data, field, values[field] ?? null),
+    )
+    if (bot === undefined || inconclusive === undefined) return { bot, inconclusive }
+    const human = sessions - bot - inconclusive
+    // Too many sessions to count: the counts are of different periods.
+    return human < 0 ? {} : { bot, inconclusive, human }
+  }
   return (
     <Loaded response={totals}>
       {({ data }) => (
-        <div class="scroll">
-          <table class="groups">
-            <TableHead
-              columns={[filterTitles[field], ...numbers, 'Split']}
-              numericColumns={numbers}
-            />
-            <tbody>
-              {data.groups.map(({ kind, values, sessions }) => {
+        <DataTable
+          label="Groups"
+          rows={data.groups}
+          keyOf={({ kind, values }) => `${kind}${values[field]}`}
+          columns={[
+            {
+              title: filterTitles[field],
+              class: 'clip',
+              cell: ({ kind, values }) => {
                 const value = values[field] ?? null
-                const canFilter = kind === 'value' && (value !== null || canBeEmpty(field))
-                const only = withOnlyFilter(filters, { field, value, isNot: false })
                 const text = valueText(field, value)
-                const bot = bots && sessionsOf(bots.data, field, value)
-                const inconclusive = inconclusives && sessionsOf(inconclusives.data, field, value)
-                const isSplit = bot !== undefined && inconclusive !== undefined
-                const counts = [
-                  bot,
-                  inconclusive,
-                  isSplit ? sessions - bot - inconclusive : undefined,
-                ]
+                if (kind !== 'value' || (value === null && !canBeEmpty(field))) return kind
+                const only = withOnlyFilter(filters, { field, value, isNot: false })
                 return (
-                  <tr key={`${kind}${value}`}>
-                    <td class="clip" title={text}>
-                      {canFilter ? <a href={hrefOfFilters(only)}>{text}</a> : kind}
-                    </td>
-                    <td class="number">{formatNumber(sessions)}</td>
-                    <td class="number">{formatPercent(sessions, data.sessions)}</td>
-                    {counts.map((count, i) => (
-                      <td key={verdicts[i]} class="number">
-                        {kind === 'value' && count !== undefined && formatNumber(count)}
-                      </td>
-                    ))}
-                    <td>
-                      <span class="split" aria-hidden="true">
-                        {counts.map((count = 0, i) => (
-                          <span
-                            key={verdicts[i]}
-                            style={{ flexGrow: count, background: `var(--${verdicts[i]})` }}
-                          />
-                        ))}
-                      </span>
-                    </td>
-                  </tr>
+                  <a href={hrefOfFilters(only)} title={text}>
+                    {text}
+                  </a>
                 )
-              })}
-            </tbody>
-          </table>
-        </div>
+              },
+            },
+            { title: 'Sessions', class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
+            {
+              title: 'Share',
+              class: 'number',
+              cell: ({ sessions }) => formatPercent(sessions, data.sessions),
+            },
+            ...verdicts.map((verdict) => ({
+              title: verdict,
+              class: 'number',
+              cell: (group: Group) => {
+                const count = countsOf(group)[verdict]
+                return count !== undefined && formatNumber(count)
+              },
+            })),
+            {
+              title: 'Split',
+              cell: (group) => (
+                <span class="split" aria-hidden="true">
+                  {verdicts.map((verdict) => (
+                    <span
+                      key={verdict}
+                      style={{
+                        flexGrow: countsOf(group)[verdict] ?? 0,
+                        background: `var(--${verdict})`,
+                      }}
+                    />
+                  ))}
+                </span>
+              ),
+            },
+          ]}
+        />
       )}
     </Loaded>
   )
