@@ -10,6 +10,7 @@ import { usePages } from '../shared/pages.ts'
 import { FactList } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
 import { IdLink, ShortId } from '../shared/short-id.tsx'
+import { isoTime, now } from '../shared/span.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Actions } from './actions.tsx'
@@ -103,7 +104,11 @@ function About({ visitor, rows }: { visitor: VisitorSummary; rows: SessionSummar
   const distinct = (values: (string | null | undefined)[]) => [
     ...new Set(values.flatMap((value) => value ?? [])),
   ]
-  const query = new URLSearchParams({ visitor_id: id, last: '30d' })
+  const query = new URLSearchParams({
+    visitor_id: id,
+    since: lifecycle.first_seen_at,
+    until: isoTime(now.value),
+  })
   const users = distinct(rows.map(({ client_user_id }) => client_user_id))
   return (
     <FactList
