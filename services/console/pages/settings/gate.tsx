@@ -31,7 +31,6 @@ export function GateSettings({ query }: { query: URLSearchParams }) {
   const period = new URLSearchParams({ since: isoTime(span.since), until: isoTime(span.until) })
   const countsPath = `/v1/gate/signup-counts?${period}`
   const services = useResponse<{ data: ManagedGateService[] }>(servicesPath)
-  const counts = useResponse<{ data: GateSignupCounts }>(countsPath)
   return (
     <>
       <div class="title">
@@ -46,18 +45,34 @@ export function GateSettings({ query }: { query: URLSearchParams }) {
               <a href={`${serverPath}/docs/guide/gate-services`}>Register a service</a>
             </p>
           ) : (
-            data.map((service) => <Service key={service.id} service={service} counts={counts} />)
+            <Services services={data} countsPath={countsPath} />
           )
         }
       </Loaded>
+      {services.data?.data[0] && <Accounts services={services.data.data} />}
+      <ApiRequest paths={[servicesPath, countsPath, accountsPath]} />
+    </>
+  )
+}
+
+interface ServicesProps {
+  services: ManagedGateService[]
+  countsPath: string
+}
+
+function Services({ services, countsPath }: ServicesProps) {
+  const counts = useResponse<{ data: GateSignupCounts }>(countsPath)
+  return (
+    <>
+      {services.map((service) => (
+        <Service key={service.id} service={service} counts={counts} />
+      ))}
       {counts.data?.data.complete === false && (
         <p class="hint">
           Too many signups to count. Showing those since{' '}
           <RelativeTime at={counts.data.data.since} />.
         </p>
       )}
-      {services.data?.data[0] && <Accounts services={services.data.data} />}
-      <ApiRequest paths={[servicesPath, countsPath, accountsPath]} />
     </>
   )
 }

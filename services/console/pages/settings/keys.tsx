@@ -11,7 +11,7 @@ import { hasScope, organizationPath, person } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
-export const keysPath = () => `${organizationPath()}/api-keys`
+const keysPath = () => `${organizationPath()}/api-keys`
 
 /** Returns the keys of the current environment, and the response that they come from. */
 export function useKeys() {
@@ -62,7 +62,12 @@ export function Keys({ query }: { query: URLSearchParams }) {
               {
                 title: 'Scopes or origins',
                 class: 'clip',
-                cell: ({ scopes, allowed_origins }) => (scopes ?? allowed_origins ?? []).join(', '),
+                cell: (key) =>
+                  isForPages(key) && !key.allowed_origins?.length ? (
+                    <span class="badge warn">Any origin</span>
+                  ) : (
+                    (key.scopes ?? key.allowed_origins ?? []).join(', ')
+                  ),
               },
               { title: 'Last used', cell: (key) => <LastUse {...key} /> },
               mayManage && {
@@ -104,7 +109,7 @@ function LastUse({ last_used_at: at }: ApiKey) {
 }
 
 const nameField = (value?: string) => ({ name: 'name', label: 'Name', value })
-export const originsField = (value?: readonly string[] | null) => ({
+const originsField = (value?: readonly string[] | null) => ({
   name: 'allowed_origins',
   label: 'Allowed origins',
   hint: 'One per line, such as https://shop.example or https://*.shop.example. Empty: any origin.',

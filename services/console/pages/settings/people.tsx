@@ -68,7 +68,11 @@ export function People() {
                   session.is_current ? (
                     <span class="badge">You</span>
                   ) : (
-                    <button type="button" onClick={() => end(session)}>
+                    <button
+                      type="button"
+                      aria-label={`End session of ${session.name}`}
+                      onClick={() => end(session)}
+                    >
                       End session
                     </button>
                   ),

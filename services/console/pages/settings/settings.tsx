@@ -7,12 +7,10 @@ import { DataAndLimits } from './data.tsx'
 import { GateSettings } from './gate.tsx'
 import { Install } from './install.tsx'
 import { Keys } from './keys.tsx'
-import { Origins } from './origins.tsx'
 import { People } from './people.tsx'
 
 const tabs = [
   { name: 'keys', title: 'Keys', Content: Keys },
-  { name: 'origins', title: 'Origins', Content: Origins },
   { name: 'install', title: 'Install', Content: Install },
   { name: 'agents', title: 'Agent directories', Content: AgentDirectories },
   { name: 'gate', title: 'Gate', Content: GateSettings },
