@@ -6,6 +6,8 @@ import { Loaded } from '../shell/loaded.tsx'
 import { isForPages, useKeys } from './keys.tsx'
 import { snippetsOf } from './snippets.ts'
 
+const guide = `${serverPath}/docs/guide`
+
 /** Snippets with the environment's publishable key. */
 export function Install() {
   const { response, keys } = useKeys()
@@ -22,8 +24,9 @@ export function Install() {
             </details>
           ))}
           <p class="hint">
-            Next, verify the token in your back end: see the{' '}
-            <a href={`${serverPath}/docs/guide/server`}>guide</a>.
+            For React and Next, see the <a href={`${guide}/browser-sdk#package`}>guide</a>. Then
+            verify the token in your back end, for example with{' '}
+            <a href={`${guide}/quickstart#3-verify-it-in-your-back-end`}>Express</a>.
           </p>
         </Panel>
       )}

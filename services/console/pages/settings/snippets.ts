@@ -9,9 +9,8 @@ export interface SnippetOptions {
   url: string
 }
 
-/** Returns snippets that add the SDK to a page, and one that verifies the token in a back end. */
+/** Returns snippets that add the SDK to a page. */
 export function snippetsOf({ publishableKey, url }: SnippetOptions): Snippet[] {
-  const options = `{ publishableKey: '${publishableKey}', endpoint: '${url}' }`
   return [
     {
       title: 'Script tag',
@@ -27,37 +26,8 @@ export function snippetsOf({ publishableKey, url }: SnippetOptions): Snippet[] {
       code: `// npm install ${url}/sdk/browser.tgz
 import { start } from '@tidegate/browser'
 
-const tidegate = start(${options})
+const tidegate = start({ publishableKey: '${publishableKey}', endpoint: '${url}' })
 const { sealedToken } = await tidegate.getSession() // send it with the form`,
-    },
-    {
-      title: 'Next',
-      code: `'use client'
-
-import { useTidegate } from '@tidegate/browser/react'
-
-export function SignUpButton() {
-  const tidegate = useTidegate(${options})
-  const signUp = async () => {
-    const { sealedToken } = await tidegate.getSession()
-    await fetch('/signup', { method: 'POST', body: JSON.stringify({ sealedToken }) })
-  }
-  return <button onClick={signUp}>Sign up</button>
-}`,
-    },
-    {
-      title: 'Express',
-      code: `// npm install express ${url}/sdk/server.tgz
-import express from 'express'
-import { verifyToken } from '@tidegate/server'
-
-const secretKey = process.env.TIDEGATE_SECRET_KEY
-const app = express()
-app.post('/signup', express.json({ limit: '256kb' }), async (request, response) => {
-  const result = await verifyToken(request.body.sealedToken, { secretKey })
-  const isRefused = !result.ok || result.session.decision.verdict === 'bot'
-  response.sendStatus(isRefused ? 403 : 200)
-})`,
     },
   ]
 }
