@@ -246,6 +246,8 @@ interface PageCase {
   at: string
   /** Number of parts that wait for their own response. */
   parts: number
+  /** Number of parts that show that they are loading. Default: `parts`. */
+  loading?: number
   data: [string, ...string[]]
   /** Texts if the API returns no rows. */
   empty?: string[]
@@ -254,8 +256,9 @@ interface PageCase {
 const cases: PageCase[] = [
   {
     at: 'live/overview',
-    // Lists load once the numbers are there.
+    // Numbers load once there is a session, and lists once the numbers are there.
     parts: 3,
+    loading: 1,
     data: [
       'Inconclusive 60 %',
       '☑ Add the snippet with your publishable key',
@@ -341,14 +344,8 @@ const cases: PageCase[] = [
   {
     at: 'live/settings',
     parts: 1,
-    data: ['Create key', 'publishable, native-android', 'Active'],
+    data: ['Create key', 'publishable, native-android', 'Active', 'Any origin'],
     empty: ['Create key'],
-  },
-  {
-    at: 'live/settings?tab=origins',
-    parts: 1,
-    data: ['Any origin', 'Edit origins'],
-    empty: ['Allowed origins'],
   },
   {
     at: 'live/settings?tab=install',
@@ -388,7 +385,7 @@ const cases: PageCase[] = [
   },
 ]
 
-describe.each(cases)('$at', ({ at, parts, data, empty: nothing }) => {
+describe.each(cases)('$at', ({ at, parts, loading = parts, data, empty: nothing }) => {
   test('shows that it is loading, and then the data', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     api = async (apiPath, route) => {
@@ -396,7 +393,7 @@ describe.each(cases)('$at', ({ at, parts, data, empty: nothing }) => {
       return full(apiPath, route)
     }
     await open(at)
-    await expect.poll(() => waiting().count()).toBe(parts)
+    await expect.poll(() => waiting().count()).toBe(loading)
     release()
     await expectTexts(...data)
     expect([await waiting().count(), await alerts().count()]).toEqual([0, 0])
@@ -452,11 +449,49 @@ describe('the overview', () => {
     return paths
   }
 
-  test('without any session is the setup', async () => {
-    api = empty
+  test('without any session is the setup, and requests no counts', async () => {
+    const paths: string[] = []
+    api = (apiPath, route) => {
+      paths.push(apiPath)
+      return empty(apiPath, route)
+    }
     await open('live/overview')
     await expectTexts('☐ Send a first session')
     expect(await page.locator('main').innerText()).not.toContain('Anomalies')
+    expect(paths.filter((at) => /aggregates|anomalies/.test(at))).toEqual([])
+  })
+
+  test('says that only the newest sessions were counted, and links to those', async () => {
+    api = async (apiPath, route) => {
+      const { json } = await full(apiPath, route)
+      const data = {
+        ...Object(json && 'data' in json && json.data),
+        is_complete: false,
+        since: at8,
+      }
+      return { json: /aggregates|anomalies/.test(apiPath) ? { data } : json }
+    }
+    await open('live/overview')
+    await expectTexts(
+      'Inconclusive 60 % newest only',
+      'Newest sessions only',
+      'Newest sessions only, since',
+    )
+    expect(await page.getByText('in the previous period').count()).toBe(0)
+    for (const name of [/^Bots/, 'a_country'])
+      expect(
+        await page.locator('main').getByRole('link', { name }).first().getAttribute('href'),
+      ).toContain(`since=${encodeURIComponent(at8)}`)
+  })
+
+  test('counts hand-offs over all hosts, and links only numbers with a list of their sessions', async () => {
+    const handOffs = (await requests('live/overview')).filter((at) =>
+      at.includes('group_by=handed_off&'),
+    )
+    expect(handOffs).toHaveLength(2)
+    expect(await page.locator('div.stat').allInnerTexts()).toEqual([
+      expect.stringContaining('Visitors'),
+    ])
   })
 
   test('remembers per environment that the setup was dismissed, and then does not request it', async () => {
@@ -476,8 +511,16 @@ describe('the overview', () => {
 
   test('splits the chart by a field that is in the URL', async () => {
     await open('live/overview')
-    await page.getByLabel('Sessions by').selectOption('country')
     const legend = page.locator('.legend')
+    await legend.getByText('inconclusive').waitFor()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    api = async (apiPath, route) => {
+      await released
+      return full(apiPath, route)
+    }
+    await page.getByLabel('Sessions by').selectOption('country')
+    await expect.poll(() => legend.innerText()).toBe('')
+    release()
     await legend.getByText('a_country').waitFor()
     expect(page.url()).toMatch(/split=country$/)
     await page.goBack()
@@ -676,7 +719,7 @@ describe('the list of sessions', () => {
       if (path(apiPath) && !apiPath.includes(opened)) await released
       return full(apiPath, route)
     }
-    await page.keyboard.press('k')
+    await page.keyboard.press('j')
     await drawer().locator('.waiting').waitFor()
     expect(await drawer().getByText('Label as').count()).toBe(0)
     release()
@@ -823,7 +866,7 @@ test('the link to the content moves the focus there', async () => {
 })
 
 test('the id of an event in the URL is encoded in the request', async () => {
-  const request = page.waitForRequest(/a%2Fb/)
+  const request = page.waitForRequest(/events.a%2Fb/)
   await open('live/webhooks?open=a%2Fb')
   expect((await request).url()).toMatch(/\/events\/a%2Fb$/)
 })
@@ -871,7 +914,6 @@ test.each([
   [`visitors/${visitorId}`, 'Storage available', ['Actions', 'Select']],
   ['webhooks', 'Refuses', ['Add endpoint', 'Actions']],
   ['settings', 'publishable', ['Create key', 'Actions', 'People']],
-  ['settings?tab=origins', 'Any origin', ['Edit origins']],
   ['settings?tab=agents', 'agent.example', ['Add directory', 'Remove']],
   ['settings?tab=people', 'publishable', ['Create login link']],
   ['settings?tab=data', '3 of 50 visitors', ['Teach']],
@@ -951,6 +993,49 @@ test('a correction that is refused says why at its field', async () => {
   const field = page.getByLabel('Id of the other visitor')
   await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true')
   await expectTexts('Has an unknown id.')
+})
+
+test('groups are split by verdict only once all counts are of the same period', async () => {
+  const cells = async () =>
+    (await page.locator('main tbody tr').first().innerText()).trim().split(/\s+/)
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await open('live/sessions?group=country')
+  await expect.poll(cells).toEqual(['a_country', '4', '80', '%'])
+  const sessions = (apiPath: string) => (apiPath.includes('not') ? 1 : 3)
+  api = async (apiPath, route) => {
+    if (apiPath.includes('not')) await released
+    if (!apiPath.includes('group_by=country')) return full(apiPath, route)
+    const { groups, ...data } = counted('country')
+    const all = [{ ...groups[0], sessions: sessions(apiPath) }]
+    return { json: { data: { ...data, groups: all } } }
+  }
+  await page.getByRole('link', { name: '7d' }).click()
+  await expect.poll(cells).toEqual(['a_country', '3', '60', '%'])
+  release()
+  await expect.poll(cells).toEqual(['a_country', '3', '60', '%', '1', '1', '1'])
+})
+
+test('the number of a visitor’s sessions links to all of them', async () => {
+  await open(`live/visitors/${visitorId}`)
+  await expectTexts('Storage available')
+  const link = page.locator('dd a[href*="visitor_id="]')
+  expect(await link.getAttribute('href')).toContain(`since=${encodeURIComponent(at8)}&until=`)
+})
+
+test('Gate settings request no signup counts without a service', async () => {
+  const paths: string[] = []
+  api = (apiPath, route) => {
+    paths.push(apiPath)
+    return full(apiPath, route)
+  }
+  await open('live/settings?tab=gate')
+  await expectTexts('No service is registered in live.')
+  expect(paths.filter((at) => at.includes('signup-counts'))).toEqual([])
+})
+
+test('the button that ends a session names its person', async () => {
+  await open('live/settings?tab=people')
+  await page.getByRole('button', { name: 'End session of Ben' }).waitFor()
 })
 
 test('a visitor has a list of users if there are any', async () => {
