@@ -6,9 +6,11 @@ import { ApiRequest } from '../shared/api-request.tsx'
 import { CopyButton } from '../shared/copy.tsx'
 import { DataTable } from '../shared/data-table.tsx'
 import { useFormDialog } from '../shared/form-dialog.tsx'
+import { formatDateTime } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
 import { hasScope, organizationPath, person } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
+import { now } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 
 const keysPath = () => `${organizationPath()}/api-keys`
@@ -92,9 +94,19 @@ function KeyText({ display_key, key_preview }: ApiKey) {
   )
 }
 
-function KeyStatus({ status, grace_expires_at: end }: ApiKey) {
-  if (status === 'revoked') return <span class="badge">Revoked</span>
-  if (status === 'active' || !end) return <span class="badge good">Active</span>
+const soonMs = 14 * 24 * 60 * 60 * 1000
+
+function KeyStatus({ status, revoked_reason: reason, ...key }: ApiKey) {
+  if (status === 'revoked')
+    return <span class="badge">{reason === 'expired' ? 'Expired' : 'Revoked'}</span>
+  const ends = [key.grace_expires_at, key.expires_at].filter((time) => time !== null)
+  const end = ends.toSorted()[0]
+  if (end === undefined || Date.parse(end) > now.value + soonMs)
+    return (
+      <span class="badge good" title={end && `Expires ${formatDateTime(end)}`}>
+        Active
+      </span>
+    )
   return (
     <span class="badge warn">
       Ends <RelativeTime at={end} />
