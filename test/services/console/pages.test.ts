@@ -157,6 +157,7 @@ const rate_limits = { secret: 600, publishable: 3000, scored_requests: 12_000, c
 const full: Api = (apiPath) => {
   if (apiPath === '/engines') return { json: { data: engines } }
   if (apiPath === '/people') return { json: { data: people } }
+  if (apiPath.endsWith('/events/a%2Fb')) return failed(404)
   const [eventId] = /evt_\w+$/.exec(apiPath) ?? []
   if (eventId)
     return { json: { data: rowsOf('list events: all').find(({ id }) => id === eventId) } }
