@@ -16,7 +16,8 @@ export interface ConsoleServer {
 export async function startConsoleServer(
   prepare: (tidegate: RunningTidegate, page: Page) => Promise<unknown> = visitDemo,
 ): Promise<ConsoleServer> {
-  const tidegate = await startTidegate()
+  // Tests open pages faster than people.
+  const tidegate = await startTidegate({ env: { RATE_LIMIT_CONSOLE: '6000' } })
   const profile = await createProfile()
   const first = await openHeadless(profile)
   const page = await first.newPage()
