@@ -25,7 +25,7 @@ test('a mark is on a list that was seen before it, as soon as the list is there'
   await page.getByRole('link', { name: 'Open as page' }).click()
   await page.getByRole('button', { name: 'fraud', exact: true }).click()
   await page.getByText('Labeled fraud', { exact: true }).waitFor()
-  const recorded = await recordTexts(page, 'table.rows tbody')
+  const recorded = await recordTexts(page, 'table.sessions tbody')
   await page.goBack()
   await rows().getByText('fraud', { exact: true }).waitFor()
   const texts = await recorded()
