@@ -17,7 +17,7 @@ const { test } = needs('chromium')
 const folder = path.join(root, 'docs/guide')
 const takesPictures = process.env.PICTURES === '1'
 
-/** What a section of the guide quotes from pages, and its pictures, in order. */
+/** Quotations of pages and pictures in a section of the guide, in order. */
 interface Walk {
   quoted: string[]
   pictures: string[]

@@ -1,10 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import {
   contentTypes,
-  type FileType,
   fileRoute,
   isolationHeaders,
   pageHeaders,
@@ -13,6 +12,7 @@ import { single } from '../../../infra/http/schemas.ts'
 import { findService } from '../../../projections/gate/queries.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import type { GateManagement } from '../context.ts'
+import { consentAssetRoutes } from '../page/routes.ts'
 import { noSuchService, requireOwnedService } from '../registry/decide.ts'
 import { isServiceId } from '../registry/fields.ts'
 import { signupVariablesOf } from '../registry/ownership.ts'
@@ -40,13 +40,8 @@ export async function consentPreviewRoutes(app: FastifyInstance, siteStyle: stri
   app.get(`${page}/:environment/:serviceId`, { schema: { hide: true } }, (_request, reply) =>
     reply.headers(headers).header('content-type', contentTypes.html).send(html),
   )
-  const serve = (file: string, type: FileType, body: string) =>
-    fileRoute(app, { url: `${page}/${file}`, type, body }, headers)
-  serve('site.css', 'css', siteStyle)
-  for (const file of await readdir(folder)) {
-    const type = ({ '.js': 'js', '.css': 'css' } as const)[path.extname(file)]
-    if (type) serve(file, type, await readFile(path.join(folder, file), 'utf8'))
-  }
+  fileRoute(app, { url: `${page}/site.css`, type: 'css', body: siteStyle }, headers)
+  await consentAssetRoutes(app, page, headers)
 }
 
 /** Returns the consent page with relative URLs and without the SDK. */

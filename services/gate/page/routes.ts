@@ -44,7 +44,10 @@ export async function consentPageRoutes(app: FastifyInstance, context: GateConte
       .header('content-type', contentTypes.html)
       .send(receiptHtml),
   )
-  await assetRoutes(app)
+  await consentAssetRoutes(app, '/gate/assets', {
+    ...pageHeaders({ referrer, caching: 'no-cache' }),
+    'cross-origin-resource-policy': 'same-origin',
+  })
 }
 
 // Returns undefined for an unknown session, too, because the page's script reports that.
@@ -62,16 +65,17 @@ async function logoOriginOf(
 
 const typeByExtension: Record<string, FileType> = { '.css': 'css', '.js': 'js' }
 
-async function assetRoutes(app: FastifyInstance): Promise<void> {
-  const headers = {
-    ...pageHeaders({ referrer, caching: 'no-cache' }),
-    'cross-origin-resource-policy': 'same-origin',
-  }
+/** Serves the scripts and styles of the consent page below `prefix`. */
+export async function consentAssetRoutes(
+  app: FastifyInstance,
+  prefix: string,
+  headers: Record<string, string>,
+): Promise<void> {
   for (const file of await readdir(folder)) {
     const type = typeByExtension[path.extname(file)]
     if (!type) continue
     const body = await readFile(path.join(folder, file), 'utf8')
-    fileRoute(app, { url: `/gate/assets/${file}`, type, body }, headers)
+    fileRoute(app, { url: `${prefix}/${file}`, type, body }, headers)
   }
 }
 

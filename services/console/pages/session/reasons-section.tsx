@@ -4,7 +4,7 @@ import { signalName } from '../shared/signal-names.ts'
 import { type Reason, reasonsOf } from './reasons.ts'
 import { type FindSignal, withCode } from './signals.tsx'
 
-/** What speaks for a bot and for a human, in words, and the circumstances. */
+/** The reasons for a bot and for a human, in words, and the context. */
 export function ReasonsSection({ session, find }: { session: SessionDetail; find: FindSignal }) {
   const context = session.highlights.filter(({ effect }) => effect === 'context')
   return (

@@ -5,7 +5,7 @@ import { DecisionBadge } from './band.tsx'
 
 type Entry = NonNullable<SessionDetail['timeline']>[number]
 
-/** What happened in the session, oldest first, with the time since it opened. */
+/** The events of the session, oldest first, with the time since it opened. */
 export function TimelineSection({ session }: { session: SessionDetail }) {
   const { timeline = [], decision, previous_decisions: previous } = session
   const decisions = new Map([decision, ...previous].map((made) => [made.event_id, made]))

@@ -96,7 +96,7 @@ function Gone({ id, mergedInto, erasure }: GoneProps) {
   )
 }
 
-/** Who it is, by the loaded sessions. */
+/** Users, countries and devices of the loaded sessions. */
 function About({ visitor, rows }: { visitor: VisitorSummary; rows: SessionSummary[] }) {
   const { id, lifecycle, latest_request, storage } = visitor
   const [newest] = rows
