@@ -76,6 +76,7 @@ test('shows how far signups came, and revokes a token by its account', async () 
   await page.goto(settings)
   const service = page.getByRole('region', { name: 'Acme Mail' })
   await service.getByText('open for signups').waitFor()
+  await service.getByRole('listitem').first().waitFor()
   const steps = await service.getByRole('listitem').allInnerTexts()
   expect(steps.map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
     'Started 3 1 pending',
