@@ -289,12 +289,13 @@ describe('the commands that the docs, the chart and the README print', () => {
     return script.replaceAll(/(slug|create|login) acme\b(?!-)/g, `$1 ${slug}`)
   }
 
-  /** A service and an agent's domain are added once. */
+  /** A service, an agent's domain and a view are added once. */
   function withNewIds(script: string): string {
     runs++
     return script
       .replaceAll('"id": "acme-mail"', `"id": "acme-mail-${runs}"`)
       .replaceAll('"agent.example"', `"agent-${runs}.example"`)
+      .replaceAll('"Bots abroad"', `"Bots abroad ${runs}"`)
   }
 
   const isName = (script: string) => /^tidegate( [a-z][a-z-]*){1,2}$/.test(script)
