@@ -93,6 +93,7 @@ const patterns = {
   csn: /^csn_[0-9a-hjkmnp-tv-z]{26}$/,
   mrk: /^mrk_[0-9a-hjkmnp-tv-z]{26}$/,
   view: /^view_[0-9a-hjkmnp-tv-z]{26}$/,
+  alert: /^alert_[0-9a-hjkmnp-tv-z]{26}$/,
 }
 
 export function isId<P extends keyof typeof patterns>(prefix: P, text: string): text is Id<P> {

@@ -529,6 +529,29 @@ export interface RecordSkipped {
   record_value: Buffer
 }
 
+/** An alert was deleted by a person. The alerts of a deleted view are deleted without this event. */
+export interface AlertDeleted {
+  organization_id: string
+  environment: Environment
+  alert_id: string
+  view_id: string
+  deleted_at: number
+}
+
+export type AlertKind = 'count' | 'share' | 'multiple' | 'other'
+
+/** An alert on a saved view was created or changed. */
+export interface AlertSaved {
+  organization_id: string
+  environment: Environment
+  alert_id: string
+  view_id: string
+  kind: AlertKind
+  threshold: number
+  window_minutes: number
+  saved_at: number
+}
+
 export interface ApiKeyExpiryChanged {
   organization_id: string
   key_id: string
@@ -1767,6 +1790,8 @@ export const causedNames = [
   'LoginSessionOpened',
   'EngineAnswersLearned',
   'RecordSkipped',
+  'AlertDeleted',
+  'AlertSaved',
   'ApiKeyExpiryChanged',
   'ApiKeyIssued',
   'ApiKeyOriginsChanged',
@@ -1841,6 +1866,8 @@ export interface EventTypes {
   LoginSessionOpened: LoginSessionOpened
   EngineAnswersLearned: EngineAnswersLearned
   RecordSkipped: RecordSkipped
+  AlertDeleted: AlertDeleted
+  AlertSaved: AlertSaved
   ApiKeyExpiryChanged: ApiKeyExpiryChanged
   ApiKeyIssued: ApiKeyIssued
   ApiKeyOriginsChanged: ApiKeyOriginsChanged
@@ -1921,6 +1948,8 @@ export const eventTopics = {
   LoginSessionOpened: 'tidegate.gate.v1',
   EngineAnswersLearned: 'tidegate.operations.v1',
   RecordSkipped: 'tidegate.operations.v1',
+  AlertDeleted: 'tidegate.organizations.v1',
+  AlertSaved: 'tidegate.organizations.v1',
   ApiKeyExpiryChanged: 'tidegate.organizations.v1',
   ApiKeyIssued: 'tidegate.organizations.v1',
   ApiKeyOriginsChanged: 'tidegate.organizations.v1',
@@ -2001,6 +2030,8 @@ export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventType
   LoginSessionOpened: ({ gate_session_id }) => gate_session_id,
   EngineAnswersLearned: ({ engine_family }) => engine_family,
   RecordSkipped: ({ skipped_topic, skipped_partition }) => `${skipped_topic}/${skipped_partition}`,
+  AlertDeleted: ({ organization_id }) => organization_id,
+  AlertSaved: ({ organization_id }) => organization_id,
   ApiKeyExpiryChanged: ({ organization_id }) => organization_id,
   ApiKeyIssued: ({ organization_id }) => organization_id,
   ApiKeyOriginsChanged: ({ organization_id }) => organization_id,
@@ -2082,6 +2113,8 @@ export const dataKeySubjects = {
   LoginSessionOpened: ({ gate_session_id }) => gate_session_id,
   EngineAnswersLearned: () => null,
   RecordSkipped: () => null,
+  AlertDeleted: () => null,
+  AlertSaved: () => null,
   ApiKeyExpiryChanged: () => null,
   ApiKeyIssued: () => null,
   ApiKeyOriginsChanged: () => null,

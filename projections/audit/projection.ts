@@ -79,6 +79,7 @@ export function auditSubjectId({ data }: Pick<CausedEvent, 'data'>): string {
   if ('delivery_id' in data) return data.delivery_id
   if ('endpoint_id' in data) return data.endpoint_id
   if ('mark_id' in data) return data.mark_id
+  if ('alert_id' in data) return data.alert_id
   if ('view_id' in data) return data.view_id
   if ('session_id' in data) return data.session_id
   if ('gate_account_id' in data) return data.gate_account_id

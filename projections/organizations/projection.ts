@@ -49,6 +49,8 @@ const typesWithoutNotification: ReadonlySet<string> = new Set([
   'ApiKeyRenamed',
   'ViewSaved',
   'ViewDeleted',
+  'AlertSaved',
+  'AlertDeleted',
 ])
 
 function changedIdsOf(events: RecordedEvent[]): string[] {
