@@ -5,6 +5,9 @@ import { standardHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { type EndpointRouteOptions, endpointRoutes } from './endpoints/routes.ts'
 import { type EventRouteOptions, eventRoutes } from './events/routes.ts'
 import {
+  alertClosedEvent,
+  alertOpenedEvent,
+  endpointFailingEvent,
   fingerprintCalculatedEvent,
   gateApprovedEvent,
   gateApprovedResponse,
@@ -140,6 +143,30 @@ const webhooks: DescribedWebhook[] = [
     summary: 'API key expires soon',
     description: `Sent once per expiry, a week before it, or at half of the key's lifetime if that is later. ${shared.description}`,
     body: keyExpiringEvent,
+  },
+  {
+    ...shared,
+    type: 'endpoint.failing',
+    operationId: 'endpointFailingWebhook',
+    summary: 'Webhook endpoint fails',
+    description: `Sent when an endpoint has failed for an hour, and when it is disabled automatically. Goes to the other subscribed endpoints of its environment. ${shared.description}`,
+    body: endpointFailingEvent,
+  },
+  {
+    ...shared,
+    type: 'alert.opened',
+    operationId: 'alertOpenedWebhook',
+    summary: 'Alert opened',
+    description: `Sent when the sessions of a view reach the threshold of an alert. ${shared.description}`,
+    body: alertOpenedEvent,
+  },
+  {
+    ...shared,
+    type: 'alert.closed',
+    operationId: 'alertClosedWebhook',
+    summary: 'Alert closed',
+    description: `Sent when an open alert has stayed below its threshold for three checks. ${shared.description}`,
+    body: alertClosedEvent,
   },
   {
     ...shared,

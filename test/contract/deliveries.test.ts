@@ -12,8 +12,9 @@ import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
-import { expiryEventOf } from '../../services/webhooks/key-expiry.ts'
+import { expiryNotice } from '../../services/webhooks/key-expiry.ts'
 import { buildDecisionEvent } from '../../services/webhooks/planner/build-events.ts'
+import { type Notice, noticeEvent } from '../../services/webhooks/raise.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
@@ -105,7 +106,7 @@ function events(): WebhookEventRow[] {
     id: event_id,
     type: z.enum(deliveryTypes).parse(type),
   }))
-  return [...stored, approval(), keyExpiring()]
+  return [...stored, approval(), ...notices().map(noticeRow)]
 }
 
 /** With the data of the published example. */
@@ -122,10 +123,37 @@ function approval(): WebhookEventRow {
   }
 }
 
-function keyExpiring(): WebhookEventRow {
-  const raised = expiryEventOf({ ...secretKey, expires_at: now }, now)
-  const { event_id: id, endpoint_ids: _, route: __, ...event } = raised
-  return { ...event, id, type: 'key.expiring', data: raised.data ?? '' }
+function notices(): Notice[] {
+  const scope = { organizationId: organization.id, environment: 'live', at: now } as const
+  const at = new Date(now).toISOString()
+  const ids = { id: `alert_${'5'.repeat(26)}`, view_id: `view_${'6'.repeat(26)}` }
+  const alert = { ...ids, kind: 'count', threshold: 60, window_minutes: 60 } as const
+  const status = { status: 'disabled', disabled_reason: 'gone', failing_since: at } as const
+  const failing = { id: endpointId, name: 'Back end', ...status }
+  return [
+    expiryNotice({ ...secretKey, expires_at: now }, now),
+    {
+      ...scope,
+      type: 'endpoint.failing',
+      occasion: endpointId,
+      subject: { type: 'webhook_endpoint', id: endpointId },
+      data: { object: 'webhook_endpoint_health', endpoint: failing },
+    },
+    ...(['alert.opened', 'alert.closed'] as const).map((type) => ({
+      ...scope,
+      type,
+      occasion: alert.id,
+      subject: { type: 'alert', id: alert.id },
+      data: { object: 'alert', alert, value: 61, at } as const,
+    })),
+  ]
+}
+
+function noticeRow(notice: Notice): WebhookEventRow {
+  const { event } = noticeEvent({ ...notice, endpointIds: [endpointId] })
+  if (event.type !== 'WebhookEventRaised') throw new Error(`raised ${event.type}`)
+  const { event_id: id, endpoint_ids: _, route: __, ...data } = event.data
+  return { ...data, id, type: notice.type }
 }
 
 function problems(pointer: string, value: unknown): string[] {

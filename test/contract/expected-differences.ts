@@ -31,9 +31,10 @@ export const expectedDifferences: Expected[] = [
     count: 2,
   },
   {
-    reason: 'Webhooks warn of API keys that expire soon.',
-    lines: / enum: \[.*"key\.expiring",|^webhook POST key\.expiring: added$/,
-    count: 8,
+    reason: 'Webhooks warn of API keys that expire soon, of failing endpoints, and of alerts.',
+    lines:
+      / enum: \[.*"key\.expiring",|^webhook POST (key\.expiring|endpoint\.failing|alert\.\w+): added$/,
+    count: 11,
   },
   {
     reason: 'What is sent and shown has bounds: names, URLs, ids, lists, keys and scores.',

@@ -3,6 +3,9 @@ export const subscribableTypes = [
   'session.result.persisted',
   'gate.session.approved',
   'key.expiring',
+  'endpoint.failing',
+  'alert.opened',
+  'alert.closed',
 ] as const
 export type SubscribableType = (typeof subscribableTypes)[number]
 

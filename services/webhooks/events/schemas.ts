@@ -158,12 +158,42 @@ const keyPayload = z
   })
   .meta({ id: 'KeyExpiringPayload' })
 
+const endpointPayload = z
+  .looseObject({
+    object: z.literal('webhook_endpoint_health'),
+    endpoint: z.strictObject({
+      id: endpointIdSchema,
+      name: z.string(),
+      status: z.enum(['active', 'disabled']),
+      disabled_reason: z.enum(['failing', 'gone']).nullable().describe('Null while active.'),
+      failing_since: timestamp.describe('First failed attempt since the last success.'),
+    }),
+  })
+  .meta({ id: 'EndpointFailingPayload' })
+
+const alertPayload = z
+  .looseObject({
+    object: z.literal('alert'),
+    alert: z.strictObject({
+      id: z.string().regex(new RegExp(`^alert_${idCharacters}$`)),
+      view_id: z.string().regex(new RegExp(`^view_${idCharacters}$`)),
+      kind: z.enum(['count', 'share', 'multiple']),
+      threshold: z.number().min(0),
+      window_minutes: z.int().min(1),
+    }),
+    value: z.number().min(0).describe('Value that was compared with `threshold`.'),
+    at: timestamp.describe('Time of the check.'),
+  })
+  .meta({ id: 'AlertPayload' })
+
 const payload = z.union([
   fingerprintPayload,
   resultPayload,
   approvalPayload,
   testPayload,
   keyPayload,
+  endpointPayload,
+  alertPayload,
 ])
 
 export type RequestSummary = z.output<typeof requestSummary>
@@ -173,6 +203,8 @@ export type ResultPersisted = z.output<typeof resultPayload>
 export type TestPayload = Pick<z.output<typeof testPayload>, 'object' | 'endpoint'>
 
 export type KeyExpiring = Pick<z.output<typeof keyPayload>, 'object' | 'key'>
+export type EndpointFailing = Pick<z.output<typeof endpointPayload>, 'object' | 'endpoint'>
+export type AlertChange = Pick<z.output<typeof alertPayload>, 'object' | 'alert' | 'value' | 'at'>
 
 const envelope = z
   .strictObject({
@@ -204,6 +236,18 @@ export const gateApprovedEvent = ofType('gate.session.approved', approvalPayload
 
 export const keyExpiringEvent = ofType('key.expiring', keyPayload).meta({
   id: 'KeyExpiringWebhookEvent',
+})
+
+export const endpointFailingEvent = ofType('endpoint.failing', endpointPayload).meta({
+  id: 'EndpointFailingWebhookEvent',
+})
+
+export const alertOpenedEvent = ofType('alert.opened', alertPayload).meta({
+  id: 'AlertOpenedWebhookEvent',
+})
+
+export const alertClosedEvent = ofType('alert.closed', alertPayload).meta({
+  id: 'AlertClosedWebhookEvent',
 })
 
 export const testEvent = ofType('webhook.test', testPayload).meta({ id: 'WebhookTestWebhookEvent' })
