@@ -1,15 +1,15 @@
-import { useMemo } from 'preact/hooks'
 import { causedNames } from '../../../../schemas/events.ts'
 import type { AuditEntry } from '../../../organizations/schemas.ts'
-import { hrefOf, hrefWith, navigate, type PageName } from '../shared/address.ts'
+import { hrefOf, hrefWith, type PageName } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { DataTable } from '../shared/data-table.tsx'
 import { shortId } from '../shared/format.ts'
+import { FilterSelect, useFilteredPath } from '../shared/list-filters.tsx'
 import { NextPageButton } from '../shared/next-page-button.tsx'
 import { usePages } from '../shared/pages.ts'
 import { organizationPath } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
-import { isoTime, now, spanOf } from '../shared/span.ts'
+import { now, spanOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { useKeys } from './keys.tsx'
@@ -30,18 +30,20 @@ const actors = [
   ['scheduler', 'Schedulers'],
 ] as const
 
+const auditFilters = ['type', 'actor_type', 'actor_id']
+
 /** Changes in the organization, newest first. */
 export function AuditLog({ query }: { query: URLSearchParams }) {
-  const path = useAuditPath(query)
+  const path = useFilteredPath(`${organizationPath()}/audit-log`, query, auditFilters)
   const pages = usePages<AuditEntry>(path)
   const { response: keys } = useKeys()
   const keyName = (id: string) => keys.data?.data.find((key) => key.id === id)?.name
   return (
     <>
       <div class="title">
-        <div class="audit-filters">
-          <Filter name="type" label="Actions" options={actions} query={query} />
-          <Filter name="actor_type" label="Actors" options={actors} query={query} />
+        <div class="filters">
+          <FilterSelect name="type" label="Actions" options={actions} query={query} />
+          <FilterSelect name="actor_type" label="Actors" options={actors} query={query} />
           {query.has('actor_id') && <a href={hrefWith({ actor_id: null })}>Show all actors</a>}
         </div>
         <SpanChoice span={spanOf(query, now.value)} />
@@ -81,42 +83,6 @@ export function AuditLog({ query }: { query: URLSearchParams }) {
       <NextPageButton {...pages} />
       <ApiRequest paths={[path]} />
     </>
-  )
-}
-
-/** Returns the API path. A relative period keeps its start while the list is shown, because cursors depend on it. */
-function useAuditPath(query: URLSearchParams): string {
-  return useMemo(() => {
-    const { since, until, last } = spanOf(query, now.peek())
-    const parameters = new URLSearchParams({ since: isoTime(since) })
-    if (!last) parameters.set('until', isoTime(until))
-    for (const name of ['type', 'actor_type', 'actor_id'])
-      for (const value of query.getAll(name)) parameters.append(name, value)
-    return `${organizationPath()}/audit-log?${parameters}`
-  }, [query.toString()])
-}
-
-interface FilterProps {
-  name: string
-  label: string
-  options: readonly (readonly [value: string, text: string])[]
-  query: URLSearchParams
-}
-
-function Filter({ name, label, options, query }: FilterProps) {
-  return (
-    <select
-      aria-label={label}
-      value={query.get(name) ?? ''}
-      onChange={({ currentTarget }) => navigate(hrefWith({ [name]: currentTarget.value || null }))}
-    >
-      <option value="">All {label.toLowerCase()}</option>
-      {options.map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
   )
 }
 

@@ -1,10 +1,11 @@
 import './forms.css'
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, isValidElement } from 'preact'
 import { useState } from 'preact/hooks'
 import { CodeBlock } from './code-block.tsx'
 import { Dialog } from './dialog.tsx'
 import { FormField } from './form-field.tsx'
 import { MutationFailure, useMutation } from './mutation.tsx'
+import { isoTime, toFieldValue } from './span.ts'
 
 interface DialogField {
   /** Name of the request field. */
@@ -12,13 +13,17 @@ interface DialogField {
   label: string
   hint?: string
   value?: string | readonly string[] | null | undefined
+  /** Default: text. The request gets an ISO 8601 time or a number, and null for an empty input. */
+  type?: 'datetime-local' | 'number'
   /** Options of a select. */
   options?: readonly string[]
-  /** Values of checkboxes, grouped by what precedes the colon. The request gets a list. */
+  /** Values of checkboxes, grouped by what precedes the colon or dot. The request gets a list. */
   choices?: readonly string[]
   /** A text area with one value per line. The request gets a list. */
   isList?: boolean
 }
+
+type FieldValue = string | string[] | number | null
 
 interface FormDialogProps {
   title: string
@@ -29,8 +34,8 @@ interface FormDialogProps {
   /** Text to type first, for an action that can't be undone. */
   typed?: string
   fields?: readonly DialogField[]
-  /** Sends the request. A string that it returns is a secret, shown before the dialog closes. */
-  submit: (body: Record<string, string | string[]>) => Promise<unknown>
+  /** Sends the request. The dialog shows an element that it returns before it closes; a string is a secret. */
+  submit: (body: Record<string, FieldValue>) => Promise<unknown>
 }
 
 /** Returns a modal form, and `show`, which opens it. It closes once it is submitted or canceled. */
@@ -43,19 +48,19 @@ export function useFormDialog() {
 function FormDialog(props: FormDialogProps & { onClose: () => void }) {
   const { title, action, text, typed, fields = [], submit, onClose } = props
   const { run, errors, failure, isRunning } = useMutation(fields.map(({ name }) => name))
-  const [secret, setSecret] = useState<string>()
+  const [result, setResult] = useState<ComponentChildren>()
   const send = (form: FormData) =>
     run(async () => {
-      const result = await submit(bodyOf(fields, form))
-      if (typeof result === 'string') setSecret(result)
+      const sent = await submit(bodyOf(fields, form))
+      if (typeof sent === 'string') setResult(<Secret value={sent} />)
+      else if (isValidElement(sent)) setResult(sent)
       else onClose()
     })
-  if (secret !== undefined)
+  if (result)
     return (
       <Dialog title={title} onClose={onClose}>
         <div class="dialog-form">
-          <p>Copy this now. It is shown only once.</p>
-          <CodeBlock code={secret} />
+          {result}
           <button type="button" class="button" onClick={onClose}>
             Done
           </button>
@@ -66,7 +71,6 @@ function FormDialog(props: FormDialogProps & { onClose: () => void }) {
     <Dialog title={title} onClose={onClose} isBusy={isRunning}>
       <form
         class="dialog-form"
-        noValidate={!typed}
         onSubmit={(event) => {
           event.preventDefault()
           const form = new FormData(event.currentTarget)
@@ -96,21 +100,43 @@ function FormDialog(props: FormDialogProps & { onClose: () => void }) {
   )
 }
 
+export function Secret({ value }: { value: string }) {
+  return (
+    <>
+      <p>Copy this now. It is shown only once.</p>
+      <CodeBlock code={value} />
+    </>
+  )
+}
+
 function bodyOf(fields: readonly DialogField[], form: FormData) {
-  const fieldValue = ({ name, choices, isList }: DialogField): string | string[] => {
+  const fieldValue = (field: DialogField): FieldValue => {
+    const { name, type, value, choices, isList } = field
     const values = form.getAll(name).map(String)
     if (choices) return values
     const text = values[0] ?? ''
+    if (type && text === '') return null
+    if (type === 'number') return Number(text)
+    // The input has no seconds, so an unchanged time is sent as it was.
+    if (type)
+      return typeof value === 'string' && text === initialText(field)
+        ? value
+        : isoTime(Date.parse(text))
     return isList ? text.split(/\s+/).filter(Boolean) : text
   }
   return Object.fromEntries(fields.map((field) => [field.name, fieldValue(field)]))
 }
 
-const groupOf = (choice: string) => choice.split(':', 1)[0]
+function initialText({ type, value }: DialogField): string | undefined {
+  if (typeof value !== 'string') return value?.join('\n')
+  return type === 'datetime-local' ? toFieldValue(Date.parse(value)) : value
+}
+
+const groupOf = (choice: string) => choice.split(/[.:]/, 1)[0]
 
 function DialogFieldInput({ field, error }: { field: DialogField; error: string | undefined }) {
-  const { name, label, hint, value, options, choices, isList } = field
-  const text = typeof value === 'string' ? value : value?.join('\n')
+  const { name, label, hint, type, value, options, choices, isList } = field
+  const text = initialText(field)
   if (choices)
     return (
       <fieldset class="choices field">
@@ -140,7 +166,7 @@ function DialogFieldInput({ field, error }: { field: DialogField; error: string 
   const input = isList ? (
     <textarea name={name} rows={4} defaultValue={text} />
   ) : (
-    <input name={name} defaultValue={text} autocomplete="off" />
+    <input type={type} name={name} defaultValue={text} autocomplete="off" />
   )
   return (
     <FormField label={label} hint={hint} error={error}>

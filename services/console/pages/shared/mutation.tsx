@@ -23,7 +23,7 @@ export function useMutation<Name extends string = never>(fieldNames: readonly Na
   const errors: Partial<Record<Name, string>> = {}
   let areAllShown = true
   for (const { name, message } of failed?.fields ?? []) {
-    const field = fieldNames.find((shown) => shown === name.split(/[.[]/, 1)[0])
+    const field = fieldNames.find((shown) => `${name.replace('[', '.')}.`.startsWith(`${shown}.`))
     if (field) errors[field] ??= message
     else areAllShown = false
   }

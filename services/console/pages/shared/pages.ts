@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { callApi, type ResponseState, useResponse } from './api.ts'
 import { useMutation } from './mutation.tsx'
 
@@ -16,25 +16,23 @@ export interface ListPages<Row> {
   failure: string | null
 }
 
-/** Loads a list page by page. A refetched first page drops the others, because their cursors continue the old one. */
-export function usePages<Row>(path: string): ListPages<Row> {
-  const first = useResponse<PageOfList<Row>>(path)
-  const [laterPages, setLaterPages] = useState<{
-    after?: PageOfList<Row>
-    pages: PageOfList<Row>[]
-  }>({
-    pages: [],
+/**
+ * Loads a list page by page. A refetched first page drops the others, because their cursors continue the old one. So it
+ * is polled only until another page is loaded.
+ */
+export function usePages<Row>(path: string, { pollMs }: { pollMs?: number } = {}): ListPages<Row> {
+  const [laterPages, setLaterPages] = useState<PageOfList<Row>[]>([])
+  const first = useResponse<PageOfList<Row>>(path, {
+    pollMs: laterPages.length === 0 ? pollMs : undefined,
   })
+  useLayoutEffect(() => setLaterPages([]), [first.data])
   const { run, failure } = useMutation()
-  const { data: firstPage } = first
-  const pages = firstPage
-    ? [firstPage, ...(laterPages.after === firstPage ? laterPages.pages : [])]
-    : []
+  const pages = first.data ? [first.data, ...laterPages] : []
   const cursor = pages.at(-1)?.pagination.next_cursor
   const loadAfter = (from: string) =>
     run(async () => {
       const page = await callApi<PageOfList<Row>>(`${path}&cursor=${encodeURIComponent(from)}`)
-      if (firstPage) setLaterPages({ after: firstPage, pages: [...pages.slice(1), page] })
+      setLaterPages((current) => (current === laterPages ? [...laterPages, page] : current))
     })
   return {
     first,
