@@ -1646,6 +1646,11 @@ export interface WebhookDeliverySkipped {
   skipped_at: number
 }
 
+export interface EndpointFilter {
+  verdicts: null | Verdict[]
+  min_risk_score: null | number
+}
+
 /** An organization created a webhook endpoint. */
 export interface WebhookEndpointCreated {
   organization_id: string
@@ -1656,6 +1661,8 @@ export interface WebhookEndpointCreated {
   url: string
   /** Subscribed event types. Strings rather than an enum, so that older readers don't mistake an unknown type for a known one. */
   event_types: string[]
+  /** Decisions whose session events are sent; null: all. */
+  filter: null | EndpointFilter
   /** The signing secret, encrypted under a master key. */
   signing_secret_sealed: Buffer
   created_at: number
@@ -1723,11 +1730,13 @@ export interface WebhookEndpointSecretRotated {
   previous_expires_at: number
 }
 
-/** The subscriptions of the endpoint changed. The event contains all of them. */
+/** The subscriptions or the filter of the endpoint changed. The event contains all of them. */
 export interface WebhookEndpointSubscriptionsChanged {
   organization_id: string
   endpoint_id: string
   event_types: string[]
+  /** Decisions whose session events are sent; null: all. */
+  filter: null | EndpointFilter
   changed_at: number
 }
 

@@ -38,6 +38,7 @@ export function evolveEndpoint(
       return {
         ...state,
         event_types: subscribable(event.data.event_types),
+        filter: event.data.filter,
         updated_at: event.data.changed_at,
       }
     case 'WebhookEndpointDisabled': {
@@ -74,6 +75,7 @@ function newEndpoint(data: WebhookEndpointCreated): EndpointRow {
     name,
     url,
     event_types: subscribable(data.event_types),
+    filter: data.filter,
     status: 'active',
     disabled_reason: null,
     flagged_reason: null,

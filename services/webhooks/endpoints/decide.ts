@@ -84,7 +84,7 @@ export function decideEndpointCreation(
 }
 
 /**
- * Returns one event each for a changed name, URL, subscriptions and status. Throws 404 if the endpoint does not exist,
+ * Returns one event each for a changed name, URL, subscriptions (with the filter) and status. Throws 404 if the endpoint does not exist,
  * 403 if its organization is not active, and 409 if enabling it would exceed the limit, or if Gate services need it and
  * it would be disabled or unsubscribed from approvals.
  */
@@ -121,7 +121,8 @@ const idsOf = ({ organization_id, id: endpoint_id }: EndpointRow) => ({
 
 function changeEvents(endpoint: EndpointRow, changes: EndpointUpdate, now: number): DomainEvent[] {
   const ids = idsOf(endpoint)
-  const { name = endpoint.name, url = endpoint.url, event_types = endpoint.event_types } = changes
+  const { name = endpoint.name, url = endpoint.url } = changes
+  const { event_types = endpoint.event_types, filter = endpoint.filter } = changes
   const events: DomainEvent[] = []
   if (name !== endpoint.name) {
     events.push({ type: 'WebhookEndpointRenamed', data: { ...ids, name, renamed_at: now } })
@@ -129,10 +130,10 @@ function changeEvents(endpoint: EndpointRow, changes: EndpointUpdate, now: numbe
   if (url !== endpoint.url) {
     events.push({ type: 'WebhookEndpointMoved', data: { ...ids, url, moved_at: now } })
   }
-  if (!isDeepStrictEqual(event_types, endpoint.event_types)) {
+  if (!isDeepStrictEqual([event_types, filter], [endpoint.event_types, endpoint.filter])) {
     events.push({
       type: 'WebhookEndpointSubscriptionsChanged',
-      data: { ...ids, event_types, changed_at: now },
+      data: { ...ids, event_types, filter, changed_at: now },
     })
   }
   const { status = endpoint.status } = changes

@@ -18,6 +18,7 @@ import {
   readDeliveryStats,
 } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
+import type { EndpointFilter } from '../../../schemas/events.ts'
 import { loadDeliveryJson } from '../events/routes.ts'
 import { createEndpoint, type EndpointPath, rotateSecret, updateEndpoint } from './commands.ts'
 import { noSuchEndpoint, requireEndpoint } from './decide.ts'
@@ -235,6 +236,11 @@ async function responseWithSecret(db: Db, path: EndpointPath, signingSecret: str
   return { data: endpointJson(endpoint, { signingSecret }) }
 }
 
+const withoutNulls = ({ verdicts, min_risk_score }: EndpointFilter) => ({
+  ...(verdicts && { verdicts }),
+  ...(min_risk_score !== null && { min_risk_score }),
+})
+
 function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?: string } = {}) {
   const { id, name, url, status, disabled_reason, flagged_reason, event_types } = endpoint
   // Secrets are sorted, newest first.
@@ -248,6 +254,7 @@ function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?
     disabled_reason,
     flagged_reason,
     event_types,
+    filter: endpoint.filter && withoutNulls(endpoint.filter),
     ...(signingSecret !== undefined && { signing_secret: signingSecret }),
     previous_secret_ends_at: previousEnd === null ? null : iso(previousEnd),
     created_at: iso(endpoint.created_at),

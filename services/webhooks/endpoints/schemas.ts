@@ -8,9 +8,10 @@ import {
   subscribableTypes,
   uriOf,
 } from '../../../infra/wire/webhooks/events.ts'
+import { percent, verdict } from '../../../projections/sessions/decision-schemas.ts'
 import { maxStatDeliveries, recentDeliveries } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
-import type { WebhookEndpointCreated } from '../../../schemas/events.ts'
+import type { EndpointFilter, WebhookEndpointCreated } from '../../../schemas/events.ts'
 import {
   deliveryIdSchema,
   deliverySchema,
@@ -54,6 +55,17 @@ const healthSchema = z
   })
   .meta({ id: 'WebhookEndpointHealth' })
 
+const filterSchema = atLeastOne({
+  verdicts: z.array(verdict).min(1).optional().describe('Verdicts that are sent.'),
+  min_risk_score: percent.optional().describe('Lowest `risk_score` that is sent.'),
+})
+  .nullable()
+  .describe(
+    'Limits the session events that are sent. The first decision of a session that has the event counts: if it does not match, the event is not sent for a later one either. Null: all are sent.',
+  )
+
+type FilterRequest = z.output<typeof filterSchema>
+
 export type EndpointHealthSummary = z.output<typeof healthSchema>
 
 export const endpointSchema = z
@@ -76,6 +88,7 @@ export const endpointSchema = z
         'Reason for which the endpoint would be disabled if it did not receive the approvals of an active Gate service. Deliveries continue. Null again after a successful delivery, and when the endpoint is enabled, disabled or gets another URL.',
       ),
     event_types: z.array(z.enum(subscribableTypes)),
+    filter: filterSchema,
     signing_secret: z
       .string()
       .optional()
@@ -120,7 +133,12 @@ const url = z
   )
 const eventTypes = z.array(z.enum(subscribableTypes)).meta({ minItems: 1 })
 
-export const createEndpointBody = z.strictObject({ name, url, event_types: eventTypes })
+export const createEndpointBody = z.strictObject({
+  name,
+  url,
+  event_types: eventTypes,
+  filter: filterSchema.optional(),
+})
 
 export const updateEndpointBody = atLeastOne({
   name: name.optional(),
@@ -136,6 +154,7 @@ export const updateEndpointBody = atLeastOne({
     .describe(
       'Replaces all subscriptions. `gate.session.approved` must be included while an active Gate service sends its approvals there.',
     ),
+  filter: filterSchema.optional(),
 })
 
 export const endpointParams = z.object({ ...organizationParams.shape, endpointId: pathId('we') })
@@ -144,9 +163,10 @@ export interface EndpointRequest {
   name: string
   url: string
   event_types: readonly string[]
+  filter?: FilterRequest | undefined
 }
 
-export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_types'>
+export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_types' | 'filter'>
 
 export type EndpointChanges = {
   [Name in keyof EndpointRequest]?: EndpointRequest[Name] | undefined
@@ -161,12 +181,13 @@ export function checkedEndpointSpec(request: EndpointRequest, rules: AddressRule
     name: () => checkedEndpointName(request.name, parameterSet),
     url: () => checkedUrl(request.url, { rules, parameterSet }),
     event_types: () => checkedEventTypes(request.event_types, parameterSet),
+    filter: () => storedFilter(request.filter ?? null),
   })
 }
 
 /** Returns the changes with name, URL and event types normalized. Throws 422 naming the invalid fields. */
 export function checkedEndpointChanges(
-  { name, url, event_types: types, status }: EndpointChanges,
+  { name, url, event_types: types, filter, status }: EndpointChanges,
   rules: AddressRules,
   parameterSet: ParameterSet = 'webhook_endpoint_update',
 ): EndpointUpdate {
@@ -174,8 +195,17 @@ export function checkedEndpointChanges(
     name: name !== undefined && (() => checkedEndpointName(name, parameterSet)),
     url: url !== undefined && (() => checkedUrl(url, { rules, parameterSet })),
     event_types: types && (() => checkedEventTypes(types, parameterSet)),
+    filter: filter !== undefined && (() => storedFilter(filter)),
   })
   return { ...changes, status }
+}
+
+// Contains each verdict once, in a fixed order.
+function storedFilter(filter: FilterRequest): EndpointFilter | null {
+  if (!filter) return null
+  const { verdicts, min_risk_score = null } = filter
+  const sorted = verdicts && verdict.options.filter((option) => verdicts.includes(option))
+  return { verdicts: sorted ?? null, min_risk_score }
 }
 
 function checkedEndpointName(name: string, parameterSet: ParameterSet): string {

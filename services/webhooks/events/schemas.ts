@@ -181,7 +181,11 @@ const alertPayload = z
       threshold: z.number().min(0),
       window_minutes: z.int().min(1),
     }),
-    value: z.number().min(0).describe('Value that was compared with `threshold`.'),
+    value: z
+      .number()
+      .min(0)
+      .nullable()
+      .describe('Value that was compared with `threshold`. Null if there were too few sessions.'),
     at: timestamp.describe('Time of the check.'),
   })
   .meta({ id: 'AlertPayload' })

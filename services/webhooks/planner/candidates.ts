@@ -22,7 +22,10 @@ export interface EventCandidate {
   id: string
   type: SessionEventType
   /** Decision that the event is about. */
-  decision: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment' | 'evaluated_at'>
+  decision: Pick<
+    SessionScored,
+    'event_id' | 'organization_id' | 'environment' | 'evaluated_at' | 'verdict' | 'risk_score'
+  >
   build: (now: number) => NewWebhookEvent
   traceparent: string | undefined
 }
@@ -42,13 +45,13 @@ export interface EventCandidate {
 export type CandidateStage =
   /** The subscribers have not been queried. */
   | { name: 'pending' }
-  /** No endpoint was subscribed at the first decision that has this event, so the event is never raised. */
+  /** No subscribed endpoint accepted the first decision that has this event, so the event is never raised. */
   | { name: 'unsubscribed' }
   /** These endpoints are subscribed. Earlier events have not been queried. */
   | { name: 'subscribed'; endpointIds: string[] }
   /** To be raised for these endpoints. */
   | { name: 'due'; endpointIds: string[] }
-  /** Raised before, or no endpoint was subscribed at an earlier decision. */
+  /** Raised before, or no subscribed endpoint accepted an earlier decision. */
   | { name: 'settled' }
 
 type Subscribers = ReadonlyMap<string, Subscriber[]>
@@ -61,7 +64,7 @@ export interface StageLookups {
   unsubscribed: { has(subscription: string): boolean }
   /** By name of the subscription; undefined until queried. */
   subscribers?: Subscribers
-  /** Ids of events that were raised, or had no subscriber at an earlier decision; undefined until queried. */
+  /** Ids of events that were raised, or had no subscriber for an earlier decision; undefined until queried. */
   raised?: ReadonlySet<string>
 }
 
@@ -82,7 +85,14 @@ const maxClockSkewMs = 60_000
 function endpointsFor(candidate: EventCandidate, subscribers: Subscribers): string[] {
   const endpoints = subscribers.get(subscriptionName(candidate)) ?? []
   const latest = candidate.decision.evaluated_at + maxClockSkewMs
-  return endpoints.filter(({ created_at }) => created_at <= latest).map(({ id }) => id)
+  return endpoints
+    .filter(({ created_at, filter }) => created_at <= latest && isAccepted(candidate, filter))
+    .map(({ id }) => id)
+}
+
+function isAccepted({ decision }: EventCandidate, filter: Subscriber['filter']): boolean {
+  if (filter?.verdicts && !filter.verdicts.includes(decision.verdict)) return false
+  return decision.risk_score >= (filter?.min_risk_score ?? 0)
 }
 
 export const subscriptionOf = ({ decision, type }: EventCandidate) => ({
@@ -120,10 +130,10 @@ export function candidateOfReassignment(
 ): EventCandidate {
   const { organization_id, environment } = reassignment
   const decision = {
+    ...row,
     organization_id,
     environment,
     evaluated_at: reassignedAt(reassignment),
-    event_id: row.event_id,
   }
   return {
     id: row.id,

@@ -43,6 +43,7 @@ test('an endpoint is created', async () => {
     name: 'Shop\ufffd',
     url: 'https://hooks.example/1',
     event_types: types,
+    filter: null,
     status: 'active',
     disabled_reason: null,
     flagged_reason: null,
@@ -62,8 +63,19 @@ test.each<[string, DomainEvent[], object]>([
   ],
   [
     'subscribed to other types',
-    [subscribed(1, { event_types: ['gate.session.approved'], changed_at: start + 120 })],
-    { event_types: ['gate.session.approved'], updated_at: start + 120, target_since: start + 1 },
+    [
+      subscribed(1, {
+        event_types: ['gate.session.approved'],
+        filter: { verdicts: ['bot'], min_risk_score: 60 },
+        changed_at: start + 120,
+      }),
+    ],
+    {
+      event_types: ['gate.session.approved'],
+      filter: { verdicts: ['bot'], min_risk_score: 60 },
+      updated_at: start + 120,
+      target_since: start + 1,
+    },
   ],
   [
     'disabled with its reason',

@@ -32,6 +32,7 @@ export function endpointCreated(
     name: `Endpoint ${n}`,
     url: `https://hooks.example/${n}`,
     event_types: ['session.result.persisted'],
+    filter: null,
     signing_secret_sealed: Buffer.from([0, 255, n]),
     created_at: start + n,
     ...overrides,

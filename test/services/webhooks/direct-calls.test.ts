@@ -222,7 +222,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
       ({ id: endpoint_id, organizationId: organization_id }) =>
         world.happen({
           type: 'WebhookEndpointSubscriptionsChanged',
-          data: { organization_id, endpoint_id, event_types: [], changed_at: 1 },
+          data: { organization_id, endpoint_id, event_types: [], filter: null, changed_at: 1 },
         }),
     ],
     [

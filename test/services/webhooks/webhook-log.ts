@@ -102,6 +102,7 @@ export async function openWebhookLog(
       name: 'Hooks',
       url: 'https://hooks.example/',
       event_types: ['session.result.persisted'],
+      filter: null,
       signing_secret_sealed: seal(endpoint_id, secret),
       created_at: Date.now(),
       ...some,

@@ -39,6 +39,7 @@ const creation: CreateEndpoint = {
     name: 'Shop',
     url: 'https://shop.example/hooks',
     event_types: ['session.result.persisted'],
+    filter: { verdicts: ['bot'], min_risk_score: null },
   },
   sealedSecret: Buffer.from('sealed'),
   now,
@@ -106,6 +107,7 @@ describe('a request', () => {
       name: 'Shop',
       url: 'https://shop.example/hooks?a=1',
       event_types: ['session.fingerprint.calculated', 'session.result.persisted'],
+      filter: null,
     })
   })
 
@@ -169,7 +171,7 @@ describe('updating', () => {
       { type: 'WebhookEndpointMoved', data: { ...ids, url, moved_at: now } },
       {
         type: 'WebhookEndpointSubscriptionsChanged',
-        data: { ...ids, event_types, changed_at: now },
+        data: { ...ids, event_types, filter: null, changed_at: now },
       },
       { type: 'WebhookEndpointDisabled', data: { ...ids, reason: 'manual', disabled_at: now } },
     ])
@@ -177,9 +179,25 @@ describe('updating', () => {
     expect(decisions[0]?.meta).toMatchObject({ time: now, organizationId, environment: 'live' })
   })
 
+  test('a filter makes one event with the subscriptions, and removing it another', () => {
+    const filter = { verdicts: null, min_risk_score: 60 }
+    const { event_types } = endpoint
+    const changed = (data: object) => ({
+      type: 'WebhookEndpointSubscriptionsChanged',
+      data: { ...ids, event_types, ...data, changed_at: now },
+    })
+    const filtered = { ...endpoint, filter }
+    expect(update({ filter }).map(({ event }) => event)).toEqual([changed({ filter })])
+    expect(update({ filter: { ...filter } }, { endpoint: filtered })).toEqual([])
+    expect(update({ name: 'Store' }, { endpoint: filtered })).toHaveLength(1)
+    expect(update({ filter: null }, { endpoint: filtered }).map(({ event }) => event)).toEqual([
+      changed({ filter: null }),
+    ])
+  })
+
   test('to the current values makes no event', () => {
-    const { name, url, event_types, status } = endpoint
-    expect(update({ name, url, event_types, status })).toEqual([])
+    const { name, url, event_types, filter, status } = endpoint
+    expect(update({ name, url, event_types, filter, status })).toEqual([])
     expect(update({ status: 'disabled' }, { endpoint: disabled, services: ['acme'] })).toEqual([])
     expect(update({})).toEqual([])
   })

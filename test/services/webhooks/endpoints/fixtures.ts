@@ -22,6 +22,7 @@ export const endpoint: EndpointRow = {
   name: 'Shop',
   url: 'https://shop.example/hooks',
   event_types: ['session.result.persisted'],
+  filter: null,
   status: 'active',
   disabled_reason: null,
   flagged_reason: null,

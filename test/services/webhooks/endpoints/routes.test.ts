@@ -93,6 +93,44 @@ test('a forbidden URL is rejected when an endpoint is created or moved', async (
   expect((await list()).body.data).toEqual(before)
 })
 
+test('a filter is set, replaced and removed, and stays when other members change', async () => {
+  const create = async (filter?: unknown) =>
+    (await post(endpoints(), { body: { ...request, filter } })).body.data
+  expect((await create()).filter).toBeNull()
+  expect((await create(null)).filter).toBeNull()
+  const { id, filter } = await create({ verdicts: ['human', 'bot', 'bot'], min_risk_score: 0 })
+  expect(filter).toEqual({ verdicts: ['bot', 'human'], min_risk_score: 0 })
+  const patch = async (body: object) =>
+    (await api.send({ method: 'PATCH', url: `${endpoints()}/${id}`, key: own.key, body })).body.data
+  expect(await patch({ filter: { min_risk_score: 60 } })).toMatchObject({
+    filter: { min_risk_score: 60 },
+    event_types: request.event_types.toSorted(),
+  })
+  expect((await patch({ event_types: ['session.result.persisted'] })).filter).toEqual({
+    min_risk_score: 60,
+  })
+  expect((await patch({ filter: null })).filter).toBeNull()
+  expect((await list()).body.data[0]).toMatchObject({ id, filter: null })
+})
+
+test.each([
+  ['filter', 'invalid', 'at least one of verdicts, min_risk_score', {}],
+  ['filter.verdicts', 'too_small', 'at least 1 item', { verdicts: [] }],
+  ['filter.verdicts.0', 'invalid_value', 'one of allowed_values', { verdicts: ['robot'] }],
+  ['filter.min_risk_score', 'too_large', 'at most 100', { min_risk_score: 101 }],
+  ['filter.min_risk_score', 'too_small', 'at least 0', { min_risk_score: -1 }],
+  ['filter.min_risk_score', 'invalid_type', 'int', { min_risk_score: 0.5 }],
+  ['filter.score', 'not_allowed', undefined, { score: 1 }],
+])('%s is rejected (%s, %s): %j', async (name, issue, expected, filter) => {
+  const { patch } = await newEndpoint()
+  for (const answer of [await create({ ...request, filter }), await patch({ filter })]) {
+    expect(answer.status).toBe(422)
+    expect(answer.body.error.details.fields).toEqual([
+      { name, issue, ...(expected !== undefined && { expected }) },
+    ])
+  }
+})
+
 test('an endpoint returns 404 for a key of the other environment, whatever the body', async () => {
   const { url } = await newEndpoint()
   const { organizationId } = own

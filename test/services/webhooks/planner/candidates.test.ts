@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { EndpointFilter } from '../../../../schemas/events.ts'
 import {
   candidatesOf,
   type EventCandidate,
@@ -25,8 +26,9 @@ const [candidate] = found() as [EventCandidate]
 const { organization_id, environment } = data
 const subscription = `${organization_id} ${environment} ${candidate.type}`
 const scope = { organization_id, environment, event_types: [candidate.type] }
+const subscriber = { ...scope, id: 'we_1', filter: null, created_at: data.evaluated_at }
 const subscribers = (createdIn: number) =>
-  new Map([[subscription, [{ ...scope, id: 'we_1', created_at: data.evaluated_at + createdIn }]]])
+  new Map([[subscription, [{ ...subscriber, created_at: data.evaluated_at + createdIn }]]])
 const endpointIds = ['we_1']
 
 test('a session that is older than the retention or was erased has no candidates', () => {
@@ -68,5 +70,36 @@ test.each<[string, Partial<StageLookups>, ReturnType<typeof stageOf>]>([
 ])('knowing %s', (_, known, stage) => {
   expect(stageOf(candidate, { settled: new Set(), unsubscribed: new Set(), ...known })).toEqual(
     stage,
+  )
+})
+
+describe('a subscriber with a filter', () => {
+  const verdicts = ['bot', 'human', 'inconclusive'] as const
+  const filters: EndpointFilter[] = [null, 0, 60, 100].flatMap((min_risk_score) => [
+    { verdicts: null, min_risk_score },
+    { verdicts: ['bot'], min_risk_score },
+    { verdicts: ['human', 'inconclusive'], min_risk_score },
+  ])
+
+  test.each(filters)(
+    'of verdicts $verdicts and $min_risk_score gets the decisions that match',
+    (filter) => {
+      const lookups = {
+        settled: new Set<string>(),
+        unsubscribed: new Set<string>(),
+        subscribers: new Map([[subscription, [{ ...subscriber, filter }]]]),
+      }
+      for (const verdict of verdicts) {
+        for (const risk_score of [0, 59, 60, 61, 100]) {
+          const decision = { ...candidate.decision, verdict, risk_score }
+          const matches =
+            (filter.verdicts === null || filter.verdicts.includes(verdict)) &&
+            (filter.min_risk_score === null || risk_score >= filter.min_risk_score)
+          expect(stageOf({ ...candidate, decision }, lookups)).toEqual(
+            matches ? { name: 'subscribed', endpointIds } : { name: 'unsubscribed' },
+          )
+        }
+      }
+    },
   )
 })

@@ -188,6 +188,36 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect(await world.raisedOf(who.session_id)).toEqual([])
   })
 
+  test('a filter applies to the first decision of a session, also after a restart', async () => {
+    const who = newTenant()
+    const { organization_id } = who
+    const bots = { verdicts: ['bot' as const], min_risk_score: 60 }
+    const filtered = await world.subscribe(organization_id, { filter: bots })
+    const bot = { ...who, is_provisional: false, verdict: 'bot', risk_score: 60 } as const
+    await world.decide({ ...who, is_provisional: false })
+    await world.start()
+    await world.planned()
+    await world.decide(bot)
+    await world.planned()
+    await world.stopPlanners()
+    await world.readable()
+    await world.start()
+    await world.decide({ ...bot, risk_score: 99 })
+    await world.planned()
+    expect(await world.raisedOf(who.session_id)).toEqual([])
+    const all = await world.subscribe(organization_id)
+    await world.readable()
+    const raisedFor = async (some: Partial<SessionScored>) => {
+      const session_id = newSession()
+      await world.decide({ ...bot, session_id, ...some })
+      await world.planned()
+      return (await world.raisedOf(session_id)).map(({ endpoint_ids }) => endpoint_ids.toSorted())
+    }
+    expect(await raisedFor({})).toEqual(Array(2).fill([filtered, all].toSorted()))
+    expect(await raisedFor({ risk_score: 59 })).toEqual([[all], [all]])
+    expect(await raisedFor({ verdict: 'human' })).toEqual([[all], [all]])
+  })
+
   test('at startup, the planner waits until the read model has all subscriptions', async () => {
     await world.stopProjection()
     const who = newTenant()
