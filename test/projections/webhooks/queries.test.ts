@@ -145,7 +145,11 @@ test('an endpoint has been failing since its first failure after its last succes
 const rotation = { signing_secret_sealed: Buffer.from([2]), previous_expires_at: start + 900 }
 test.each<[string, boolean, DomainEvent[]]>([
   ['a rename', false, [renamed(1, { name: 'New', renamed_at: start + 200 })]],
-  ['other subscriptions', false, [subscribed(1, { event_types: [], changed_at: start + 200 })]],
+  [
+    'other subscriptions',
+    false,
+    [subscribed(1, { event_types: [], filter: null, changed_at: start + 200 })],
+  ],
   ['a rotation', false, [rotated(1, { ...rotation, rotated_at: start + 200 })]],
   ['a move', true, [moved(1, { url: 'https://b.example/', moved_at: start + 200 })]],
   [
