@@ -5,7 +5,7 @@ import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { CopyButton } from '../shared/copy.tsx'
 import { DataTable } from '../shared/data-table.tsx'
-import { useFormDialog } from '../shared/form-dialog.tsx'
+import { Secret, useFormDialog } from '../shared/form-dialog.tsx'
 import { formatDateTime } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
 import { hasScope, organizationPath, person } from '../shared/person.ts'
@@ -101,14 +101,9 @@ function KeyStatus({ status, revoked_reason: reason, ...key }: ApiKey) {
     return <span class="badge">{reason === 'expired' ? 'Expired' : 'Revoked'}</span>
   const ends = [key.grace_expires_at, key.expires_at].filter((time) => time !== null)
   const end = ends.toSorted()[0]
-  if (end === undefined || Date.parse(end) > now.value + soonMs)
-    return (
-      <span class="badge good" title={end && `Expires ${formatDateTime(end)}`}>
-        Active
-      </span>
-    )
+  if (end === undefined) return <span class="badge good">Active</span>
   return (
-    <span class="badge warn">
+    <span class={`badge ${Date.parse(end) > now.value + soonMs ? 'good' : 'warn'}`}>
       Ends <RelativeTime at={end} />
     </span>
   )
@@ -134,11 +129,23 @@ const scopesField = (value: readonly string[]) => ({
   choices: scopes.filter(hasScope),
   value,
 })
+const expiryField = (hint: string, value?: string | null) => ({
+  name: 'expires_at',
+  label: 'Expires',
+  type: 'datetime-local' as const,
+  hint,
+  value,
+})
 
 interface IssuedKey {
-  data: { revealed_key: string }
+  data: Pick<ApiKey, 'expires_at'> & { revealed_key: string }
 }
-const revealedKeyOf = ({ data }: IssuedKey) => data.revealed_key
+const issuedKey = ({ data: { revealed_key, expires_at: end } }: IssuedKey) => (
+  <>
+    <Secret value={revealed_key} />
+    {end && <p>Expires {formatDateTime(end)}</p>}
+  </>
+)
 
 const platformField = {
   name: 'client_target',
@@ -166,11 +173,12 @@ function CreateKey() {
           value: currentPage.value?.environment,
         },
         field(),
+        expiryField('Empty: the maximum lifetime of your organization, or never.'),
       ],
-      submit: (body) =>
-        callApi<IssuedKey>(keysPath(), { method: 'POST', body: { ...body, type } }).then(
-          revealedKeyOf,
-        ),
+      submit({ expires_at, ...settings }) {
+        const body = { ...settings, type, ...(expires_at && { expires_at }) }
+        return callApi<IssuedKey>(keysPath(), { method: 'POST', body }).then(issuedKey)
+      },
     })
   return (
     <span>
@@ -188,7 +196,7 @@ function CreateKey() {
 
 function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   const { dialog, show } = useFormDialog()
-  const { id, name, type, status, scopes } = apiKey
+  const { id, name, type, status, scopes, expires_at } = apiKey
   const path = `${keysPath()}/${id}`
   const edit = () =>
     show({
@@ -198,6 +206,7 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
         nameField(name),
         ...(scopes ? [scopesField(scopes)] : []),
         ...(isForPages(apiKey) ? [originsField(apiKey.allowed_origins)] : []),
+        expiryField('Empty: never.', expires_at),
       ],
       submit: (body) => callApi(path, { method: 'PATCH', body }),
     })
@@ -205,8 +214,8 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
     show({
       title: `Rotate ${name}?`,
       action: 'Rotate',
-      text: 'Creates a key with the same settings. The current key works for another 24 hours: replace it everywhere by then.',
-      submit: () => callApi<IssuedKey>(`${path}/rotations`, { method: 'POST' }).then(revealedKeyOf),
+      text: 'Creates a key with the same settings and lifetime. The current key works for another 24 hours: replace it everywhere by then.',
+      submit: () => callApi<IssuedKey>(`${path}/rotations`, { method: 'POST' }).then(issuedKey),
     })
   const revoke = () =>
     show({

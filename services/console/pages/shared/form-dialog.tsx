@@ -24,8 +24,10 @@ interface DialogField {
 }
 
 type FieldValue = string | string[] | number | null
+/** Values by name of the field. */
+export type FormBody = Record<string, FieldValue>
 
-interface FormDialogProps {
+export interface FormDialogProps {
   title: string
   /** Label of the button that submits. */
   action: string
@@ -35,7 +37,7 @@ interface FormDialogProps {
   typed?: string
   fields?: readonly DialogField[]
   /** Sends the request. The dialog shows an element that it returns before it closes; a string is a secret. */
-  submit: (body: Record<string, FieldValue>) => Promise<unknown>
+  submit: (body: FormBody) => Promise<unknown>
 }
 
 /** Returns a modal form, and `show`, which opens it. It closes once it is submitted or canceled. */
@@ -87,7 +89,7 @@ function FormDialog(props: FormDialogProps & { onClose: () => void }) {
           </FormField>
         )}
         <MutationFailure failure={failure} />
-        <div class="dialog-actions">
+        <div class="row dialog-actions">
           <button type="button" disabled={isRunning} onClick={onClose}>
             Cancel
           </button>
@@ -132,17 +134,23 @@ function initialText({ type, value }: DialogField): string | undefined {
   return type === 'datetime-local' ? toFieldValue(Date.parse(value)) : value
 }
 
+const inputTypes = {
+  text: { type: 'text' },
+  number: { type: 'number' },
+  'datetime-local': { type: 'datetime-local' },
+} as const
+
 const groupOf = (choice: string) => choice.split(/[.:]/, 1)[0]
 
 function DialogFieldInput({ field, error }: { field: DialogField; error: string | undefined }) {
-  const { name, label, hint, type, value, options, choices, isList } = field
+  const { name, label, hint, type = 'text', value, options, choices, isList } = field
   const text = initialText(field)
   if (choices)
     return (
       <fieldset class="choices field">
         <legend>{label}</legend>
         {[...Map.groupBy(choices, groupOf).values()].map((group) => (
-          <div key={group[0]}>
+          <div key={group[0]} class="row">
             {group.map((choice) => (
               <label key={choice}>
                 <input
@@ -166,7 +174,7 @@ function DialogFieldInput({ field, error }: { field: DialogField; error: string 
   const input = isList ? (
     <textarea name={name} rows={4} defaultValue={text} />
   ) : (
-    <input type={type} name={name} defaultValue={text} autocomplete="off" />
+    <input {...inputTypes[type]} name={name} defaultValue={text} autocomplete="off" />
   )
   return (
     <FormField label={label} hint={hint} error={error}>
