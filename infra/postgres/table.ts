@@ -50,7 +50,7 @@ export const column = {
   }),
   integer: (): ColumnDefinition<number> => ({ type: 'integer', constraint: notNull, write: asIs }),
   boolean: (): ColumnDefinition<boolean> => ({ type: 'boolean', constraint: notNull, write: asIs }),
-  textArray: (): ColumnDefinition<string[]> => ({
+  textArray: <T extends string = string>(): ColumnDefinition<T[]> => ({
     type: 'text',
     cast: 'text[]',
     constraint: notNull,

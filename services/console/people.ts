@@ -5,7 +5,7 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
 import { type ConsoleAuthOptions, requireAdministrator } from './auth.ts'
 import { createLoginLink } from './commands.ts'
-import { type ConsoleSession, codeLifetimeMs, consoleRefusedError } from './decide.ts'
+import { codeLifetimeMs, consoleRefusedError } from './decide.ts'
 import { loginLinkBody, loginLinkSchema, openSessionSchema } from './schemas.ts'
 import { endSession, listOpenSessions } from './store.ts'
 
@@ -23,7 +23,7 @@ export function peopleRoutes(app: FastifyInstance, options: ConsoleAuthOptions):
     summary: 'List the open console sessions',
     async run(request) {
       const caller = await requireAdministrator(request, options, 'see who is signed in')
-      const rows = await listOpenSessions(pool, reachOf(caller), clock())
+      const rows = await listOpenSessions(pool, caller, clock())
       const data = rows.map(({ id, name, role, environments, created_at, last_used_at }) => ({
         id,
         name,
@@ -47,7 +47,7 @@ export function peopleRoutes(app: FastifyInstance, options: ConsoleAuthOptions):
     async run(request) {
       const caller = await requireAdministrator(request, options, 'end sessions')
       const { id } = request.params
-      if (!(await endSession(pool, reachOf(caller), { id, now: clock() })))
+      if (!(await endSession(pool, caller, { id, now: clock() })))
         throw new ApiError('request.not_found', { message: 'No open session has this id.' })
       request.log.info({ console_session_id: id, ended_by: caller.id }, 'console session ended')
       return { data: null }
@@ -66,7 +66,7 @@ export function peopleRoutes(app: FastifyInstance, options: ConsoleAuthOptions):
       const { name, role, environments } = request.body
       if (!environments.every((environment) => caller.environments.includes(environment)))
         throw consoleRefusedError('You can only give access to environments that you have.')
-      const { organizationId } = reachOf(caller)
+      const organizationId = caller.organization.id
       const link = { organizationId, name, role, environments: [...new Set(environments)] }
       const path = await createLoginLink(options, { ...link, consoleUrl: '' })
       request.log.info({ role, created_by: caller.id }, 'login link created')
@@ -74,10 +74,5 @@ export function peopleRoutes(app: FastifyInstance, options: ConsoleAuthOptions):
     },
   })
 }
-
-const reachOf = ({ organization, environments }: ConsoleSession) => ({
-  organizationId: organization.id,
-  environments,
-})
 
 const iso = (at: number) => new Date(at).toISOString()

@@ -26,7 +26,7 @@ import { pageRoutes } from './page-routes.ts'
 import { peopleRoutes } from './people.ts'
 import { consoleSessionJson, consoleSessionSchema, loginBody } from './schemas.ts'
 import { checkSameOrigin, isMutation, requireSecureSite } from './site.ts'
-import { revokeAllForUser, revokeSession } from './store.ts'
+import { endSession, revokeAllForUser } from './store.ts'
 
 export interface ConsoleOptions extends Omit<EngineOptions, 'limits'> {
   /** Source of the module that answers questions about a browser engine. */
@@ -53,7 +53,7 @@ export async function consoleRoutes(
       })
       loginRoute(api, options)
       sessionRoute(api, options)
-      logoutRoute(api, options, { path: '/logout', revoke: revokeSession })
+      logoutRoute(api, options, { path: '/logout', revoke: endSession })
       logoutRoute(api, options, { path: '/logout-everywhere', revoke: revokeAllForUser })
       engineRoutes(api, options)
       peopleRoutes(api, options)
@@ -96,7 +96,7 @@ async function revokePreviousSession(
 ): Promise<void> {
   const token = tokenIn(request, requireSecureSite(request, options.publicUrl))
   const previous = token && (await authenticateToken(options, token).catch(() => undefined))
-  if (previous) await revokeSession(options.pool, { id: previous.id, now: options.clock() })
+  if (previous) await endSession(options.pool, previous, { id: previous.id, now: options.clock() })
 }
 
 function sessionRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
@@ -121,7 +121,7 @@ function sessionResponse(
 
 interface LogoutRoute {
   path: '/logout' | '/logout-everywhere'
-  revoke: typeof revokeSession
+  revoke: typeof endSession | typeof revokeAllForUser
 }
 
 function logoutRoute(
@@ -137,7 +137,7 @@ function logoutRoute(
     responses: { 200: single(z.null()) },
     async run(request, { reply }) {
       const { session } = await requireLogin(request, options)
-      await revoke(options.pool, { id: session.id, now: options.clock() })
+      await revoke(options.pool, session, { id: session.id, now: options.clock() })
       setCookie(reply, { token: '', options })
       return { data: null }
     },

@@ -1,11 +1,22 @@
 import type { KeyRecord } from '../../infra/access/principal.ts'
 import { bucketIdOf } from '../../infra/access/rate-limit/limiter.ts'
-import { asId, type ConsoleSessionId, type OrganizationId } from '../../infra/ids.ts'
+import { asId, type ConsoleSessionId, type KeyId, type OrganizationId } from '../../infra/ids.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  constrained,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import { keyEndOf } from '../../projections/organizations/queries.ts'
-import { apiKeys, organizations } from '../../projections/organizations/tables.ts'
+import {
+  apiKeys,
+  type OrganizationRow,
+  organizations,
+} from '../../projections/organizations/tables.ts'
 import type { Environment } from '../../schemas/events.ts'
 import {
   type ConsoleRole,
@@ -23,7 +34,7 @@ import {
 const ownerColumns = {
   organization_id: column.id<OrganizationId>(),
   name: column.text(),
-  environments: column.textArray(),
+  environments: column.textArray<Environment>(),
 }
 
 const sessions = table(
@@ -33,7 +44,7 @@ const sessions = table(
     token_hash: constrained(column.id(), 'unique'),
     ...ownerColumns,
     role: nullable(column.text<ConsoleRole>()),
-    key_id: nullable(column.id()),
+    key_id: nullable(column.id<KeyId>()),
     created_at: column.bigint(),
     last_used_at: column.bigint(),
     ended_at: nullable(column.bigint()),
@@ -120,23 +131,16 @@ export async function storeKeySession(
   )
 }
 
-interface SessionRow {
-  id: ConsoleSessionId
-  name: string
-  environments: Environment[]
-  role: ConsoleRole | null
-  created_at: number
-  last_used_at: number
-  ended_at: number | null
-  key_id: string | null
+type SessionRow = Omit<RowOf<typeof sessions>, 'token_hash'>
+
+interface CurrentSessionRow extends SessionRow, Pick<OrganizationRow, 'capabilities'> {
+  organization_name: string
+  organization_status: KeyRecord['organizationStatus']
+  /** The key's columns are null for a session with a role. */
   key_status: KeyRecord['status'] | null
   grace_expires_at: number | null
   expires_at: number | null
   scopes: string[] | null
-  organization_id: string
-  organization_name: string
-  organization_status: KeyRecord['organizationStatus']
-  capabilities: string[]
 }
 
 /** Returns the session with the current state of its organization and key, so that a suspension applies at once. */
@@ -144,7 +148,7 @@ export async function findConsoleSession(
   db: Db,
   tokenHashes: string[],
 ): Promise<ConsoleSession | undefined> {
-  const { rows } = await db.query<SessionRow>({
+  const { rows } = await db.query<CurrentSessionRow>({
     name: 'console-session',
     text: `select ${sessions.selectWithout('s', 'token_hash')}, ${organizations.select('o', 'capabilities')},
         o.name as organization_name, o.status as organization_status, k.status as key_status,
@@ -156,7 +160,7 @@ export async function findConsoleSession(
   return rows[0] && sessionOf(rows[0])
 }
 
-function sessionOf(row: SessionRow): ConsoleSession {
+function sessionOf(row: CurrentSessionRow): ConsoleSession {
   const { id, name, environments } = row
   return {
     id,
@@ -174,7 +178,7 @@ function sessionOf(row: SessionRow): ConsoleSession {
           endsAt: keyEndOf(row),
         },
     organization: {
-      id: asId('org', row.organization_id),
+      id: row.organization_id,
       name: row.organization_name,
       status: row.organization_status,
       capabilities: row.capabilities,
@@ -182,42 +186,40 @@ function sessionOf(row: SessionRow): ConsoleSession {
   }
 }
 
-/** The organization and environments of a person, who sees only sessions within them. */
-export type SessionReach = Pick<ConsoleSession, 'environments'> & { organizationId: string }
-
-type OpenSessionRow = Pick<
-  SessionRow,
-  'id' | 'name' | 'role' | 'environments' | 'created_at' | 'last_used_at'
->
-
 const maxListedSessions = 200
 
-/** Returns open sessions, the last used first. */
+/** Returns open sessions within the caller's organization and environments, the last used first. */
 export async function listOpenSessions(
   db: Db,
-  { organizationId, environments }: SessionReach,
+  { organization, environments }: ConsoleSession,
   now: number,
-): Promise<OpenSessionRow[]> {
-  const { rows } = await db.query<OpenSessionRow>(
+): Promise<SessionRow[]> {
+  const { rows } = await db.query<SessionRow>(
     `select ${sessions.selectWithout('s', 'token_hash')} from tidegate.console_sessions s
      where s.organization_id = $1 and s.environments <@ $2 and s.ended_at is null
        and s.created_at > $3::bigint - $4 and s.last_used_at > $3::bigint - $5
      order by s.last_used_at desc, s.id limit ${maxListedSessions}`,
-    [organizationId, environments, now, maxSessionMs, maxIdleMs],
+    [organization.id, environments, now, maxSessionMs, maxIdleMs],
   )
   return rows
 }
 
-/** Ends an open session within reach. Returns false if there is none with this id. */
+interface SessionAction {
+  /** The session that ends. */
+  id: string
+  now: number
+}
+
+/** Ends an open session within the caller's organization and environments. Returns false if there is none. */
 export async function endSession(
   db: Db,
-  { organizationId, environments }: SessionReach,
-  { id, now }: { id: string; now: number },
+  { organization, environments }: ConsoleSession,
+  { id, now }: SessionAction,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `update tidegate.console_sessions set ended_at = $4
      where id = $1 and organization_id = $2 and environments <@ $3 and ended_at is null`,
-    [id, organizationId, environments, now],
+    [id, organization.id, environments, now],
   )
   return rowCount === 1
 }
@@ -232,26 +234,18 @@ export async function touchSession(
   )
 }
 
-export async function revokeSession(
-  db: Db,
-  { id, now }: { id: string; now: number },
-): Promise<void> {
-  await db.query(
-    'update tidegate.console_sessions set ended_at = $2 where id = $1 and ended_at is null',
-    [id, now],
-  )
-}
-
 /** Revokes all sessions of the same key, or of the same person (name and organization). */
 export async function revokeAllForUser(
   db: Db,
-  { id, now }: { id: string; now: number },
+  { organization, name, rights }: ConsoleSession,
+  { now }: Pick<SessionAction, 'now'>,
 ): Promise<void> {
+  const keyId = 'keyId' in rights ? rights.keyId : null
   await db.query(
-    `update tidegate.console_sessions s set ended_at = $2 from tidegate.console_sessions caller
-     where caller.id = $1 and s.ended_at is null and s.organization_id = caller.organization_id
-       and s.key_id is not distinct from caller.key_id and (s.key_id is not null or s.name = caller.name)`,
-    [id, now],
+    `update tidegate.console_sessions set ended_at = $4
+     where ended_at is null and organization_id = $1
+       and key_id is not distinct from $2 and ($2 is not null or name = $3)`,
+    [organization.id, keyId, name, now],
   )
 }
 
