@@ -41,7 +41,7 @@ export function LabelButtons({
       await labelSessions([sessionId], label)
     })
   return (
-    <fieldset class="marks" ref={marks}>
+    <fieldset class="row marks" ref={marks}>
       <legend>Label as</legend>
       <span class="segmented">
         {labelChoices.map((label) => (

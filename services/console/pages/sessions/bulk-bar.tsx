@@ -36,7 +36,7 @@ export function BulkBar({ rows, selection, replaceRows }: BulkBarProps) {
       setDone(undefined)
     })
   return (
-    <div class="bulk-bar panel">
+    <div class="row bulk-bar panel">
       {selected.length > 0 ? (
         <>
           <b role="status">{selected.length} selected</b>

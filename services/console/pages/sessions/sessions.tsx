@@ -26,7 +26,7 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
         <ViewTitle query={query} />
         <SpanChoice span={span} />
       </div>
-      <div class="toolbar">
+      <div class="row toolbar">
         <Search
           label="Search"
           placeholder="Id, user, page, user agent or IP address"

@@ -90,7 +90,7 @@ function Service({ service, counts }: ServiceProps) {
   return (
     <section class="panel" aria-label={name}>
       <header class="title">
-        <div class="spans">
+        <div class="row">
           <h3>
             {name} <code class="hint">{id}</code>
           </h3>
@@ -150,7 +150,7 @@ function Funnel({ counts }: { counts: GateServiceSignupCounts | undefined }) {
         })}
       </ul>
       {lost.length > 0 && (
-        <p class="spans hint">
+        <p class="row hint">
           Not completed:
           {lost.map(([outcome, title]) => (
             <span key={outcome}>

@@ -25,7 +25,7 @@ export function SettingsPage({ query }: { query: URLSearchParams }) {
   return (
     <>
       <h1>Settings</h1>
-      <nav class="tabs" aria-label="Settings">
+      <nav class="row tabs" aria-label="Settings">
         {shown.map(({ name, title }) => (
           <a
             key={name}

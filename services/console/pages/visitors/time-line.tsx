@@ -56,9 +56,9 @@ function Entry({ row, previous, selected, onSelect }: EntryProps) {
     onSelect?.(selected.includes(id) ? selected.filter((other) => other !== id) : [...selected, id])
   return (
     <li>
-      <VerdictBadge verdict={decision.verdict} score={decision.risk_score} />
+      <VerdictBadge {...decision} />
       <div>
-        <p class="in-row">
+        <p class="row">
           {onSelect && (
             <input
               type="checkbox"
@@ -88,7 +88,7 @@ function ChangesSince({ previous, row }: { previous: SessionSummary; row: Sessio
   const timeOf = ({ latest_decision }: SessionSummary) => Date.parse(latest_decision.evaluated_at)
   const changes = changesBetween(previous, row)
   return (
-    <p class="in-row">
+    <p class="row">
       {formatDuration(timeOf(row) - timeOf(previous))} later{changes.length === 0 && ', no changes'}
       {changes.map(({ field, from, to }) => (
         <span key={field} class="badge warn">
