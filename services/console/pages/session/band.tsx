@@ -1,5 +1,4 @@
 import type { Verdict } from '../../../../schemas/events.ts'
-import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 
 /** Scores by verdict, the same for every model. */
@@ -9,11 +8,9 @@ const bands: readonly { verdict: Verdict; from: number; to: number }[] = [
   { verdict: 'bot', from: 70, to: 100 },
 ]
 
-export function DecisionBadge({
-  risk_score: score,
-}: Pick<SessionDetail['decision'], 'risk_score'>) {
-  const verdict = bands.find(({ to }) => score <= to)?.verdict ?? 'bot'
-  return <VerdictBadge verdict={verdict} score={score} />
+export function DecisionBadge({ risk_score }: { risk_score: number }) {
+  const verdict = bands.find(({ to }) => risk_score <= to)?.verdict ?? 'bot'
+  return <VerdictBadge {...{ verdict, risk_score }} />
 }
 
 /** The scale of the bars below, divided by verdict. */

@@ -1,10 +1,12 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
+import { callApi } from '../shared/api.ts'
+import { useFormDialog } from '../shared/form-dialog.tsx'
 import { formatDateTime, inWords } from '../shared/format.ts'
 import { FactList } from '../shared/panel.tsx'
+import { hasScope } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { ShortId } from '../shared/short-id.tsx'
-import { AttachUser } from './attach-user.tsx'
 import { DecisionBadge } from './band.tsx'
 import { LabelButtons } from './label-buttons.tsx'
 
@@ -52,6 +54,40 @@ function Visitor({ visitor }: { visitor: SessionDetail['visitor_fingerprint'] })
     <>
       <ShortId id={visitor.id} href={hrefOf({ page: 'visitors', id: visitor.id })} />{' '}
       <span class="badge">{isNew ? 'new' : 'known'}</span>
+    </>
+  )
+}
+
+/** The session's user, with a dialog that attaches another or removes it. */
+function AttachUser({ sessionId, user }: { sessionId: string; user: string | null }) {
+  const { dialog, show } = useFormDialog()
+  const attach = () =>
+    show({
+      title: 'Attach a user',
+      action: 'Save',
+      fields: [
+        {
+          name: 'client_user_id',
+          label: 'Your user id',
+          hint: 'Empty removes the user.',
+          value: user,
+        },
+      ],
+      async submit({ client_user_id: text }) {
+        const body = { client_user_id: String(text).trim() || null }
+        await callApi(`/v1/sessions/${sessionId}`, { method: 'PATCH', body })
+      },
+    })
+  const query = new URLSearchParams({ user: user ?? '' })
+  return (
+    <>
+      {user === null ? 'none' : <a href={hrefOf({ page: 'visitors', query })}>{user}</a>}{' '}
+      {hasScope('sessions:update') && (
+        <button type="button" class="plain hint" onClick={attach}>
+          {user === null ? 'Attach' : 'Change'}
+        </button>
+      )}
+      {dialog}
     </>
   )
 }

@@ -12,6 +12,7 @@ import {
   now,
   type TimeSpan,
   timeParameters,
+  widenSpan,
 } from '../shared/span.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import {
@@ -25,7 +26,6 @@ import {
 } from './buckets.ts'
 import './chart.css'
 import { Plot } from './plot.tsx'
-import { rememberZoom, zoomedOut } from './zoom.ts'
 
 interface ChartProps {
   counts: SessionAggregates
@@ -38,6 +38,10 @@ interface ChartProps {
   children?: ComponentChildren
 }
 
+/** The period before zooming in, by the period zoomed to. */
+const outerSpans = new Map<string, TimeSpan>()
+const keyOf = ({ since, until }: TimeSpan) => `${since} ${until}`
+
 /** Sessions over time, stacked by a field. Dragging zooms in. */
 export function Chart({ counts, span, field = 'verdict', height = 120, children }: ChartProps) {
   const interval = intervalOf(span)
@@ -47,20 +51,21 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
   const countedTo = Math.min(span.until, Date.now())
   const isLastPartial = last !== undefined && isPartialBucket(last, interval, countedTo)
   const expired = buckets.reduce((sum, bucket) => sum + bucket.expired, 0)
+  const outer = outerSpans.get(keyOf(span)) ?? widenSpan(span, now.value)
   const hovered = useSignal<number | null>(null)
   const isTableOpen = useSignal(false)
   const onSelect = (since: number, until: number) => {
     const zoom = { since, until, last: undefined }
-    rememberZoom(zoom, span)
+    outerSpans.set(keyOf(zoom), span)
     navigate(hrefWith(timeParameters(zoom)))
   }
   return (
     <figure class="chart">
-      <figcaption>
+      <figcaption class="row">
         {children}
         <Legend {...{ buckets, series, interval, hovered, isLastPartial }} />
         {interval.name === 'day' && <span>Days in UTC</span>}
-        {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
+        {!span.last && <a href={hrefWith(timeParameters(outer))}>Zoom out</a>}
         <button
           type="button"
           class="plain"
@@ -93,7 +98,7 @@ function Legend({ buckets, series, interval, hovered, isLastPartial }: LegendPro
   const isPartial = isLastPartial && bucket !== undefined && bucket === buckets.at(-1)
   const shown = bucket ? [bucket] : buckets
   return (
-    <p class="legend">
+    <p class="row legend">
       {bucket && (
         <span>
           {bucketTimeFormats(interval).range(bucket)}

@@ -27,9 +27,9 @@ const columns: Record<string, Column> = {
     sort: 'risk_score',
     values: ({ latest_decision: { verdict }, mark }) => ({ verdict, mark: mark?.label }),
     sortValue: ({ latest_decision }) => latest_decision.risk_score,
-    cell: ({ latest_decision: { verdict, risk_score }, mark }) => (
+    cell: ({ latest_decision, mark }) => (
       <>
-        <VerdictBadge verdict={verdict} score={risk_score} />
+        <VerdictBadge {...latest_decision} />
         {mark && <span class="badge">{inWords(mark.label)}</span>}
       </>
     ),

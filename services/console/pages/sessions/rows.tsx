@@ -6,8 +6,7 @@ import { Menu } from '../shared/menu.tsx'
 import { columnsIn, type NamedColumn, valuesOf } from './columns.tsx'
 import { filterTitles, parseFilters, valueText, withFilter, withOnlyFilter } from './fields.ts'
 import { hrefOfFilters } from './filters.tsx'
-import { showSession } from './row-keys.ts'
-import { type Selection, shownSessionId } from './selection.ts'
+import { type Selection, shownSessionId, showSession } from './selection.ts'
 import { SortHeader } from './sort.tsx'
 
 interface SessionRowsProps {

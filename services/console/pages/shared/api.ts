@@ -8,7 +8,6 @@ import { serverPath } from './server-path.ts'
 
 interface FailureDetails {
   status: number
-  code: string
   requestId: string | null
   details?: ErrorDetails
 }
@@ -16,7 +15,6 @@ interface FailureDetails {
 /** An error response, or no response (status 0). */
 export class RequestFailure extends Error {
   readonly status: number
-  readonly code: string
   readonly requestId: string | null
   /** Id of the visitor that the requested one was merged into. */
   readonly mergedInto: string | null
@@ -25,10 +23,9 @@ export class RequestFailure extends Error {
   /** Invalid request fields, each with a sentence that doesn't repeat its name. */
   readonly fields: { name: string; message: string }[]
 
-  constructor(message: string, { status, code, requestId, details = {} }: FailureDetails) {
+  constructor(message: string, { status, requestId, details = {} }: FailureDetails) {
     super(message)
     this.status = status
-    this.code = code
     this.requestId = requestId
     this.mergedInto = details.merged_into ?? null
     this.erasure = details.erasure ?? null
@@ -77,7 +74,6 @@ export async function callApi<T>(
     isOffline.value = true
     throw new RequestFailure('The server is not responding.', {
       status: 0,
-      code: 'unreachable',
       requestId: null,
     })
   }
@@ -108,15 +104,11 @@ export async function callApi<T>(
 
 function failureOf(
   { status, headers }: Response,
-  json: { error?: { code?: string; message?: string; details?: ErrorDetails } } | null,
+  json: { error?: { message?: string; details?: ErrorDetails } } | null,
 ) {
-  const {
-    code = 'unknown',
-    message = `The server returned status ${status}.`,
-    details,
-  } = json?.error ?? {}
+  const { message = `The server returned status ${status}.`, details } = json?.error ?? {}
   const requestId = headers.get('x-request-id')
-  return new RequestFailure(message, { status, code, requestId, ...(details && { details }) })
+  return new RequestFailure(message, { status, requestId, ...(details && { details }) })
 }
 
 export interface ResponseState<T> {

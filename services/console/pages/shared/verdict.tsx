@@ -7,8 +7,13 @@ const paths: Record<Verdict, string> = {
   bot: 'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13z',
 }
 
+interface VerdictBadgeProps {
+  verdict: Verdict
+  risk_score?: number
+}
+
 /** A verdict as icon and word, so that it is readable without color. */
-export function VerdictBadge({ verdict, score }: { verdict: Verdict; score?: number }) {
+export function VerdictBadge({ verdict, risk_score: score }: VerdictBadgeProps) {
   return (
     <span class={`verdict ${verdict}`}>
       <svg viewBox="0 0 16 16" aria-hidden="true">

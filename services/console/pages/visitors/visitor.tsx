@@ -1,13 +1,14 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
+import { downloadJson } from '../shared/download.ts'
 import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.ts'
-import { FactList } from '../shared/panel.tsx'
+import { FactList, Panel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
 import { IdLink, ShortId } from '../shared/short-id.tsx'
 import { isoTime, now } from '../shared/span.ts'
@@ -15,7 +16,6 @@ import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Actions } from './actions.tsx'
 import { browserText } from './group-by-visitor.ts'
-import { Receipt } from './receipt.tsx'
 import { TimeLine } from './time-line.tsx'
 import './visitors.css'
 
@@ -113,12 +113,7 @@ function About({ visitor, rows }: { visitor: VisitorSummary; rows: SessionSummar
   return (
     <FactList
       facts={{
-        Verdict: newest && (
-          <VerdictBadge
-            verdict={newest.latest_decision.verdict}
-            score={newest.latest_decision.risk_score}
-          />
-        ),
+        Verdict: newest && <VerdictBadge {...newest.latest_decision} />,
         Sessions: (
           <a href={hrefOf({ page: 'sessions', query })}>{formatNumber(lifecycle.seen_count)}</a>
         ),
@@ -146,3 +141,35 @@ const UserLink = ({ user }: { user: string }) => (
     {user}
   </a>
 )
+
+/** The receipt of an erasure. It is shown only once. */
+function Receipt({ erasure }: { erasure: Erasure }) {
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => title.current?.focus(), [])
+  const counts = Object.entries(erasure.counts).map(([kind, count]) => [
+    inWords(kind),
+    formatNumber(count),
+  ])
+  return (
+    <>
+      <h1 ref={title} tabIndex={-1}>
+        Erased
+      </h1>
+      <Panel title="Receipt">
+        <FactList
+          facts={{
+            Erasure: <code>{erasure.id}</code>,
+            Visitor: <code>{erasure.visitor_id}</code>,
+            'Erased at': formatDateTime(erasure.erased_at),
+            ...Object.fromEntries(counts),
+          }}
+        />
+      </Panel>
+      <p>
+        <button type="button" onClick={() => downloadJson(erasure, erasure.id)}>
+          Save receipt
+        </button>
+      </p>
+    </>
+  )
+}

@@ -112,11 +112,7 @@ const VisitorTable = ({ rows }: { rows: ListedVisitor[] }) => (
         cell: ({ id }) =>
           id ? <IdLink id={id} href={hrefOf({ page: 'visitors', id })} /> : 'none',
       },
-      {
-        title: 'Verdict',
-        cell: ({ latest }) =>
-          latest && <VerdictBadge verdict={latest.verdict} score={latest.risk_score} />,
-      },
+      { title: 'Verdict', cell: ({ latest }) => latest && <VerdictBadge {...latest} /> },
       { title: 'Last seen', cell: ({ lastSeen }) => <RelativeTime at={lastSeen} /> },
       { title: 'Sessions', class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
       { title: 'User', class: 'clip', cell: ({ latest }) => latest?.client_user_id },
