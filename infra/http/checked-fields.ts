@@ -18,6 +18,8 @@ export type ParameterSet =
   | 'webhook_endpoint_disable'
   | 'webhook_endpoint_rotate'
   | 'webhook_endpoint_test'
+  | 'webhook_endpoint_resend'
+  | 'webhook_delivery_retry'
   | 'session_mark_delete'
   | 'view_delete'
   | 'gate_service_disable'

@@ -1,4 +1,6 @@
+import { isId, webhookEventId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
+import { directEventType } from '../../infra/wire/webhooks/direct-call.ts'
 import type { DataScope } from './scope.ts'
 import { readEvidence } from './stored-event.ts'
 import {
@@ -8,6 +10,7 @@ import {
   decisions,
   type SessionEventType,
   sessionEvents,
+  sessionEventTypes,
 } from './tables.ts'
 
 export interface SessionEventRow
@@ -73,6 +76,18 @@ export async function findSessionEvents(db: Db, ids: string[]): Promise<SessionE
     [ids],
   )
   return rows.map(sessionEventRow)
+}
+
+/** Returns the ids of the webhook events about a session, of which some may not have been raised, or about a signup. */
+export async function findSessionEventIds(db: Db, sessionId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'select event_id as id from read.session_events where session_id = $1',
+    [sessionId],
+  )
+  const types = isId('gate', sessionId) ? [directEventType] : sessionEventTypes
+  const ids = types.map((type): string => webhookEventId(type, sessionId))
+  // The ids of other events, which report a corrected visitor, are derived from the correction.
+  return [...ids, ...rows.map(({ id }) => id)]
 }
 
 type StoredSessionEvent = DecisionRow &

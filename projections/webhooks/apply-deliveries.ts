@@ -172,8 +172,11 @@ function saveDeliveries(states: DeliveryState[]): Cte[] {
 }
 
 function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempts> {
-  const { delivery_id, attempt, endpoint_id, outcome, attempted_at } = data
-  return { delivery_id, attempt, endpoint_id, succeeded: outcome === 'succeeded', attempted_at }
+  const { delivery_id, attempt, endpoint_id, outcome, attempted_at, duration_ms } = data
+  const { response_status, response_body, error } = data
+  const response = { duration_ms, response_status, response_body, error }
+  const succeeded = outcome === 'succeeded'
+  return { delivery_id, attempt, endpoint_id, succeeded, attempted_at, ...response }
 }
 
 // Limits memory: after weeks without events, all events of a partition expire at once.

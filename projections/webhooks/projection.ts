@@ -33,7 +33,7 @@ const tables = [
 
 export const webhooksProjection: Projection = {
   name: 'webhooks',
-  version: 2,
+  version: 3,
   topics: [eventTopics.WebhookEventRaised, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join('') + webhookApplyIndexes,

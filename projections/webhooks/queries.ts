@@ -79,7 +79,7 @@ export async function countActiveEndpoints(db: Db, organizationId: string): Prom
 
 export type Subscriber = Pick<
   EndpointRow,
-  'id' | 'organization_id' | 'environment' | 'event_types' | 'created_at'
+  'id' | 'organization_id' | 'environment' | 'event_types' | 'filter' | 'created_at'
 >
 
 /** Returns the active subscribed endpoints by `${organizationId} ${environment} ${type}`, oldest first. */
@@ -89,7 +89,7 @@ export async function findSubscribedEndpoints(
 ): Promise<Map<string, Subscriber[]>> {
   const { rows } = await db.query<Subscriber>({
     name: 'subscribed-webhook-endpoints',
-    text: `select ${webhookEndpoints.select('e', 'id', 'organization_id', 'environment', 'event_types', 'created_at')}
+    text: `select ${webhookEndpoints.select('e', 'id', 'organization_id', 'environment', 'event_types', 'filter', 'created_at')}
       from read.webhook_endpoints e where e.organization_id = any($1) and e.status = 'active'
       order by e.created_at, e.endpoint_id`,
     values: [[...new Set(subscriptions.map(({ organizationId }) => organizationId))]],
@@ -181,7 +181,7 @@ export async function findEvents(db: Db, ids: string[]): Promise<Map<string, Web
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
+export const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
 
 export async function findDeliveriesByEvent(db: Db, eventIds: string[]): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(
@@ -199,32 +199,6 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
     values: [deliveryId],
   })
   return rows[0]
-}
-
-export interface UndeliveredQuery {
-  /**
-   * `failed`: all attempts failed. `skipped`: ended without a request, because the endpoint was disabled, for example.
-   */
-  status: 'failed' | 'skipped'
-  organizationId?: string | undefined
-  endpointId?: string | undefined
-  since: number
-  limit: number
-}
-
-export async function listUndelivered(db: Db, options: UndeliveredQuery): Promise<DeliveryRow[]> {
-  const { status, organizationId, endpointId, since, limit } = options
-  const values: unknown[] = [since, limit, status]
-  const where = ['d.status = $3', 'd.updated_at >= $1']
-  if (organizationId !== undefined)
-    where.push(`d.organization_id = $${values.push(organizationId)}`)
-  if (endpointId !== undefined) where.push(`d.endpoint_id = $${values.push(endpointId)}`)
-  const { rows } = await db.query<DeliveryRow>(
-    `select ${deliveryFields} from read.webhook_deliveries d where ${where.join(' and ')}
-     order by d.updated_at desc, d.delivery_id desc limit $2`,
-    values,
-  )
-  return rows
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type {
   EndpointDisabledReason,
+  EndpointFilter,
   EndpointFlaggedReason,
   Environment,
 } from '../../schemas/events.ts'
@@ -28,6 +29,8 @@ export const webhookEndpoints = table('webhook_endpoints', {
   name: untrustedText(column.text()),
   url: untrustedText(column.text()),
   event_types: column.json<SubscribableType[]>(),
+  /** Decisions whose session events are sent; null = all. */
+  filter: nullable(column.json<EndpointFilter>()),
   status: column.text<'active' | 'disabled'>(),
   /** null while the endpoint is active. */
   disabled_reason: nullable(column.text<EndpointDisabledReason>()),
@@ -118,9 +121,14 @@ export const webhookAttempts = table(
     endpoint_id: column.id(),
     succeeded: column.boolean(),
     attempted_at: column.bigint(),
+    duration_ms: column.integer(),
+    response_status: nullable(column.integer()),
+    response_body: nullable(untrustedText(column.text())),
+    error: nullable(untrustedText(column.text())),
   },
   { key: ['delivery_id', 'attempt'] },
 )
+export type AttemptRow = Omit<RowOf<typeof webhookAttempts>, 'delivery_id' | 'endpoint_id'>
 
 export const webhookPartitionTimes = table('webhook_partition_times', {
   log_partition: primaryKey(column.integer()),
@@ -144,6 +152,6 @@ export const webhookReadIndexes = `
   create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, next_attempt_at, delivery_id) where next_attempt_at is not null;
   create index on webhook_deliveries (next_attempt_at) where next_attempt_at is not null;
-  create index on webhook_deliveries (status, updated_at, delivery_id) where status in ('failed', 'skipped');
+  create index on webhook_deliveries (status, endpoint_id, created_at, event_id) where status in ('failed', 'skipped');
   create index on webhook_attempts (endpoint_id, succeeded, attempted_at);
 `

@@ -26,7 +26,14 @@ export function limit(text: string): number | 'default' {
   return text === 'default' ? text : rateUnits(text)
 }
 
-const idSubjects = { evt: 'an event', we: 'an endpoint', org: 'an organization' }
+const idSubjects = {
+  evt: 'an event',
+  we: 'an endpoint',
+  wdlv: 'a delivery',
+  org: 'an organization',
+  sid: 'a session',
+  gate: 'a signup',
+}
 
 export function idArgument(prefix: keyof typeof idSubjects): (text: string) => string {
   return (text) => {

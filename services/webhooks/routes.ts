@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { DescribedHeader, DescribedWebhook } from '../../infra/http/openapi.ts'
 import { wireNames } from '../../infra/wire/names.ts'
 import { standardHeaders } from '../../infra/wire/webhooks/signature.ts'
+import { type DeliveryRouteOptions, deliveryRoutes } from './deliveries/routes.ts'
 import { type EndpointRouteOptions, endpointRoutes } from './endpoints/routes.ts'
 import { type EventRouteOptions, eventRoutes } from './events/routes.ts'
 import {
@@ -16,12 +17,13 @@ import {
   testEvent,
 } from './events/schemas.ts'
 
-/** Adds `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`, and documents the webhooks sent. */
+/** Adds `/v1/organizations/{organizationId}/webhooks/...` and `.../events`, and documents the webhooks sent. */
 export function webhookRoutes(
   app: FastifyInstance,
-  options: EndpointRouteOptions & EventRouteOptions,
+  options: EndpointRouteOptions & EventRouteOptions & DeliveryRouteOptions,
 ): void {
   endpointRoutes(app, options)
+  deliveryRoutes(app, options)
   eventRoutes(app, options)
   for (const webhook of webhooks) app.describeWebhook(webhook)
 }

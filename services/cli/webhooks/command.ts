@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { defineDeadLetters, defineRedeliver } from './deliveries.ts'
+import { defineAttempts, defineDeliveries, defineRedeliver, defineResend } from './deliveries.ts'
 import { defineListen } from './listen.ts'
 import { defineTrigger } from './trigger.ts'
 
@@ -7,5 +7,7 @@ export function defineWebhooks(webhooks: Command): void {
   defineListen(webhooks)
   defineTrigger(webhooks)
   defineRedeliver(webhooks)
-  defineDeadLetters(webhooks)
+  defineDeliveries(webhooks)
+  defineAttempts(webhooks)
+  defineResend(webhooks)
 }

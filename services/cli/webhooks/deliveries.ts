@@ -1,16 +1,26 @@
 import type { Command } from 'commander'
-import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { findSessionEventIds } from '../../../projections/sessions/session-events.ts'
+import {
+  type DeliveryQuery,
+  listAttempts,
+  listDeliveries,
+} from '../../../projections/webhooks/list-deliveries.ts'
 import {
   findDeliveriesByEvent,
+  findDelivery,
   findEndpoints,
-  listUndelivered,
 } from '../../../projections/webhooks/queries.ts'
-import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import type { Core } from '../../server/dependencies.ts'
+import {
+  type DeliveryRow,
+  type EndpointRow,
+  webhookRetentionMs,
+} from '../../../projections/webhooks/tables.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
+import { resendDeliveries } from '../../webhooks/deliveries/resend.ts'
+import { attemptJson, deliveryStatuses } from '../../webhooks/deliveries/schemas.ts'
 import { deliveryJson } from '../../webhooks/events/schemas.ts'
-import { idArgument, jsonFlag, listLimit } from '../arguments.ts'
+import { choice, commaList, idArgument, jsonFlag, listLimit, since } from '../arguments.ts'
 import {
   asOperator,
   type CommandOutcome,
@@ -50,87 +60,102 @@ export function defineRedeliver(webhooks: Command): void {
     )
 }
 
-interface Flags extends OperatorOptions {
-  endpoint?: string
-  limit: number
-  skipped: boolean
-  redeliver: boolean
-}
+type ListFlags = OperatorOptions &
+  Pick<DeliveryQuery, 'status' | 'limit'> & { endpoint?: string; session?: string }
 
-export function defineDeadLetters(webhooks: Command): void {
+export function defineDeliveries(webhooks: Command): void {
   webhooks
-    .command('dead-letters')
-    .description('List failed deliveries of the last 30 days, newest failure first')
+    .command('deliveries')
+    .description('List the deliveries of the last 30 days, those of the newest events first')
     .argument('[organization]', 'organization id or slug (default: all)')
     .option('--endpoint <id>', 'only deliveries to this endpoint (we_...)', idArgument('we'))
-    .option(
-      '--skipped',
-      'list skipped deliveries instead: their endpoint or organization was not active',
-      false,
+    .option('--status <list>', `comma-separated: ${deliveryStatuses.join(', ')}`, (text) =>
+      commaList(text).map(choice(...deliveryStatuses)),
+    )
+    .option('--session <id>', 'only about this session (sid_...) or signup (gate_...)', (text) =>
+      idArgument(text.startsWith('gate_') ? 'gate' : 'sid')(text),
     )
     .option('--limit <n>', 'maximum number of deliveries', listLimit, 100)
-    .option(
-      '--redeliver',
-      'redeliver the listed deliveries; the exit code is 1 if any is refused',
-      false,
-    )
     .option(...jsonFlag)
-    .action((organization: string | undefined, flags: Flags) =>
-      runAndPrint(flags, async (core) => {
-        const deliveries = await listDeadLetters(core, organization, flags)
-        if (flags.redeliver) return redeliverAll(core, deliveries)
-        return deliveries.length > 0 ? outcomeOf(deliveries) : { data: [], text: 'None.' }
+    .action((organization: string | undefined, flags: ListFlags) =>
+      runAndPrint(flags, async ({ pool, clock }) => {
+        const { endpoint: endpoint_id, session, status, limit } = flags
+        const organizationId = organization && (await requireOrganization(pool, organization)).id
+        if (endpoint_id) await requireEndpoint(pool, endpoint_id, organizationId)
+        const eventIds = session ? await findSessionEventIds(pool, session) : undefined
+        const filters = { organizationId, endpoint_id, eventIds, status, limit }
+        const since = clock() - webhookRetentionMs
+        return outcomeOf(await listDeliveries(pool, { ...filters, since }))
       }),
     )
 }
 
-async function listDeadLetters(
-  { pool, clock }: Core,
-  organization: string | undefined,
-  { endpoint: endpointId, limit, skipped }: Flags,
-): Promise<DeliveryRow[]> {
-  const organizationId = organization && (await requireOrganization(pool, organization)).id
-  if (endpointId) await requireEndpoint(pool, { endpointId, organizationId })
-  return listUndelivered(pool, {
-    status: skipped ? 'skipped' : 'failed',
-    organizationId,
-    endpointId,
-    since: clock() - webhookRetentionMs,
-    limit,
-  })
+export function defineAttempts(webhooks: Command): void {
+  webhooks
+    .command('attempts')
+    .description('List the attempts of a delivery, oldest first')
+    .argument('<delivery>', 'delivery id (wdlv_...)', idArgument('wdlv'))
+    .option(...jsonFlag)
+    .action((id: string, flags: OperatorOptions) =>
+      runAndPrint(flags, async ({ pool }) => {
+        const delivery = await findDelivery(pool, id)
+        if (!delivery) throw notFound('delivery', 'no such id; deliveries are kept for 30 days.')
+        const attempts = await listAttempts(pool, id)
+        const text = tableOf(attempts, {
+          attempt: ({ attempt }) => attempt,
+          time: ({ attempted_at }) => timeText(attempted_at),
+          ms: ({ duration_ms }) => duration_ms,
+          response: ({ response_status }) => response_status,
+          error: ({ error }) => error,
+          body: ({ response_body }) => response_body,
+        })
+        return { data: attempts.map((attempt) => attemptJson(attempt, delivery)), text }
+      }),
+    )
 }
 
-/**
- * Redelivers one at a time. Continues after a refused delivery, such as to a disabled endpoint, but sets exit code 1.
- */
-async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<CommandOutcome> {
-  const data = []
-  const deps = asOperator(core, 'webhooks dead-letters')
-  for (const { id, event_id, endpoint_id } of deliveries) {
-    const command = { eventId: event_id, endpointId: endpoint_id }
-    const refused = await redeliver(deps, command).then(() => null, refusalMessage)
-    data.push({ delivery_id: id, event_id, endpoint_id, redelivered: refused === null, refused })
-  }
-  if (data.some(({ redelivered }) => !redelivered)) process.exitCode = 1
-  const lines = data.map(
-    ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'queued'}`,
-  )
-  return { data, text: lines.join('\n') || 'None.' }
+interface ResendFlags extends OperatorOptions {
+  since: number
+  until?: number
+  all: boolean
 }
 
-// Returns the message of a client error. Rethrows all other errors.
-function refusalMessage(error: unknown): string {
-  if (error instanceof ApiError && error.status < 500) return error.message
-  throw error
+export function defineResend(webhooks: Command): void {
+  webhooks
+    .command('resend')
+    .description(
+      'Send the failed and skipped deliveries of an endpoint again, with the full retry schedule',
+    )
+    .argument('<endpoint>', 'endpoint id (we_...)', idArgument('we'))
+    .requiredOption('--since <time>', 'only events since: 7d, 24h or 2026-11-23T12:00:00Z', since)
+    .option('--until <time>', 'only events before: 24h or 2026-11-23T12:00:00Z', since)
+    .option('--all', 'successful deliveries, too', false)
+    .option(...jsonFlag)
+    .action((id: string, { since, until, all, ...flags }: ResendFlags) =>
+      runAndPrint(flags, async (core) => {
+        const endpoint = await requireEndpoint(core.pool, id)
+        const range = { until, status: all ? ('all' as const) : ('failed' as const) }
+        let resent = 0
+        for (let from: number | null = since; from !== null; ) {
+          const deps = asOperator(core, 'webhooks resend')
+          const page = await resendDeliveries(deps, endpoint, { ...range, since: from })
+          resent += page.resent
+          from = page.nextSince
+        }
+        return { data: { endpoint_id: id, resent }, text: `${resent} deliveries queued` }
+      }),
+    )
 }
 
 // Without this check, an unknown endpoint would look like one without failures.
 async function requireEndpoint(
   db: Db,
-  { endpointId, organizationId }: { endpointId: string; organizationId: string | undefined },
-): Promise<void> {
+  endpointId: string,
+  organizationId?: string,
+): Promise<EndpointRow> {
   const endpoint = (await findEndpoints(db, [endpointId])).get(endpointId)
-  if (endpoint && (organizationId ?? endpoint.organization_id) === endpoint.organization_id) return
+  if (endpoint && (organizationId ?? endpoint.organization_id) === endpoint.organization_id)
+    return endpoint
   throw notFound('endpoint', `no such id${organizationId ? ' in this organization' : ''}.`)
 }
 

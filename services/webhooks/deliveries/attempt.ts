@@ -2,11 +2,13 @@ import type { Keyring } from '../../../infra/crypto/keyring.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import { createLru } from '../../../infra/lru.ts'
 import type { RequestOutcome, WebhookClient } from '../../../infra/safe-http/client.ts'
+import { wireNames } from '../../../infra/wire/names.ts'
 import { webhookBody } from '../../../infra/wire/webhooks/events.ts'
 import {
   activeSecrets,
   openSigningSecret,
   signatureHeaders,
+  standardHeaders,
 } from '../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 
@@ -44,12 +46,7 @@ export async function makeAttempt(
       secrets.open(endpoint.id, sealed),
     ),
   })
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Tidegate-Webhooks/1',
-    'Idempotency-Key': event.id,
-    ...signatures,
-  }
+  const headers = { ...unsignedHeaders(event.id, attemptedAt), ...signatures }
   const request = {
     url: endpoint.url,
     headers,
@@ -58,6 +55,19 @@ export async function makeAttempt(
     ...(canSend === undefined ? {} : { canSend }),
   }
   return { attemptedAt, outcome: await client.post(request) }
+}
+
+/** Returns the headers of an attempt without its signatures. */
+export function unsignedHeaders(eventId: string, attemptedAt: number): Record<string, string> {
+  const timestamp = String(Math.floor(attemptedAt / 1000))
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Tidegate-Webhooks/1',
+    'Idempotency-Key': eventId,
+    [standardHeaders.id]: eventId,
+    [standardHeaders.timestamp]: timestamp,
+    [wireNames.webhookTimestampHeader]: timestamp,
+  }
 }
 
 const maxCachedSecrets = 10_000

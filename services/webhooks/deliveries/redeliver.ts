@@ -2,6 +2,8 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { type Decide, type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
+import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
+import type { DeliveryType } from '../../../infra/wire/webhooks/events.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import {
@@ -72,19 +74,28 @@ export function decideRedelivery(state: RedeliveryState, command: Redeliver): De
   const { event, organization, deliveries } = state
   if (!event)
     throw notFound(
-      'event: no such event; events are kept for 30 days. "dead-letters" lists those that failed.',
+      'event: no such event; events are kept for 30 days. "webhooks deliveries --status failed" lists those that failed.',
     )
-  if (event.type === 'gate.session.approved')
-    throw conflict(
-      'An approval cannot be redelivered: it is sent only while its session waits for the response.',
-    )
-  if (organization?.status !== 'active') throw conflict('The organization is not active.')
+  refuseApproval(event.type)
+  requireActiveOrganization(organization)
   const { endpointId } = command
   const selected = endpointId
     ? [requireFinished(deliveries, endpointId)]
     : requireFailed(deliveries)
   for (const { endpoint_id: id } of selected) requireActiveEndpoint(state.endpoints.get(id), id)
   return selected.map((delivery) => redeliveryEvent(delivery, command))
+}
+
+/** Throws 409 if the event type is that of an approval. */
+export function refuseApproval(type: DeliveryType): void {
+  if (type !== directEventType) return
+  throw conflict(
+    'An approval cannot be redelivered: it is sent only while its session waits for the response.',
+  )
+}
+
+export function requireActiveOrganization(organization: OrganizationRow | undefined): void {
+  if (organization?.status !== 'active') throw conflict('The organization is not active.')
 }
 
 function requireFinished(deliveries: DeliveryRow[], endpointId: string): DeliveryRow {
@@ -101,12 +112,15 @@ function requireFailed(deliveries: DeliveryRow[]): DeliveryRow[] {
   throw conflict('All endpoints have received the event; name one to send it there again.')
 }
 
-function requireActiveEndpoint(endpoint: EndpointRow | undefined, id: string): void {
+export function requireActiveEndpoint(endpoint: EndpointRow | undefined, id: string): void {
   if (endpoint?.status === 'active') return
   throw conflict(`The endpoint ${id} is not active; enable it first.`)
 }
 
-function redeliveryEvent(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
+export function redeliveryEvent(
+  delivery: DeliveryRow,
+  { requestId, now }: Omit<Redeliver, 'endpointId'>,
+): DecidedEvent {
   const { id, event_id, endpoint_id, organization_id, environment } = delivery
   const ids = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
   const data = { ...ids, requested_at: now }

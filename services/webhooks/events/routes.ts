@@ -20,7 +20,11 @@ import {
   type WebhookEventQuery,
   type WebhookScope,
 } from '../../../projections/webhooks/queries.ts'
-import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
+import {
+  type DeliveryRow,
+  type WebhookEventRow,
+  webhookRetentionMs,
+} from '../../../projections/webhooks/tables.ts'
 import { findInFlightDeliveries } from '../leases.ts'
 import { unsentEvent } from './payloads.ts'
 import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.ts'
@@ -166,12 +170,14 @@ function eventJson(event: WebhookEventRow, deliveries: object[] = []) {
 
 /** Returns the deliveries by event id, as API responses have them, oldest first. */
 export async function loadDeliveryJson(db: Db, eventIds: string[]) {
-  const rows = await findDeliveriesByEvent(db, eventIds)
+  const deliveries = await deliveriesJson(db, await findDeliveriesByEvent(db, eventIds))
+  return Map.groupBy(deliveries, ({ event_id }) => event_id)
+}
+
+/** Returns the deliveries as API responses have them: pending ones in flight are `delivering`. */
+export async function deliveriesJson(db: Db, rows: DeliveryRow[]) {
   const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
   const inFlight =
     pending.length > 0 ? await findInFlightDeliveries(db, pending) : new Set<string>()
-  const deliveries = rows.map((row) =>
-    deliveryJson(row, row.status === 'pending' && inFlight.has(row.id)),
-  )
-  return Map.groupBy(deliveries, ({ event_id }) => event_id)
+  return rows.map((row) => deliveryJson(row, row.status === 'pending' && inFlight.has(row.id)))
 }

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import {
+  type DeliveryQuery,
+  listDeliveries,
+} from '../../../projections/webhooks/list-deliveries.ts'
+import {
   findEvent,
   findFailingSince,
   listEvents,
-  listUndelivered,
   readDeliveryStats,
   readQueueStats,
-  type UndeliveredQuery,
 } from '../../../projections/webhooks/queries.ts'
 import {
   attempted,
@@ -93,35 +95,35 @@ test('events are filtered by type, by endpoint, and by both', async () => {
   expect(await list({ endpointId: we(1), organizationId: org(3) })).toEqual([])
 })
 
-test('failed and skipped deliveries are listed separately, the last to end first, by organization or endpoint', async () => {
-  const end = (attemptedAt: number) => ({ attempted_at: start + attemptedAt, duration_ms: 0 })
+test('failed and skipped deliveries are listed separately, newest event first, by organization or endpoint', async () => {
   await world.given(
-    raised(1, [1, 2, 3]),
-    raised(2, [1], { organization_id: org(2) }),
-    raised(3, [1]),
-    failed([1, 1], 1, end(30)),
-    failed([1, 2], 1, end(10)),
-    succeeded([1, 3], 1, end(90)),
-    failed([2, 1], 1, end(50)),
-    failed([3, 1], 1, end(70)),
+    ...[1, 2, 3].map((n) => endpointCreated(n)),
+    endpointCreated(4, { organization_id: org(2) }),
+    raised(1, [1, 2, 3], at(10)),
+    raised(2, [4], { ...at(30), organization_id: org(2) }),
+    raised(3, [1], at(50)),
+    failed([1, 1], 1),
+    failed([1, 2], 1),
+    succeeded([1, 3], 1),
+    failed([2, 4], 1),
+    failed([3, 1], 1),
     redelivery([3, 1]),
-    raised(4, [1, 2]),
-    skipped([4, 1], start + 80),
-    skipped([4, 2], start + 85),
+    raised(4, [1, 2], at(60)),
+    skipped([4, 1]),
+    skipped([4, 2]),
   )
-  const { pool } = world
-  const failures = async (options: Partial<UndeliveredQuery> = {}) =>
-    (await listUndelivered(pool, { status: 'failed', since: start, limit: 10, ...options })).map(
-      ({ id }) => id,
-    )
-  expect(await failures()).toEqual([wdlv(2, 1), wdlv(1, 1), wdlv(1, 2)])
-  expect(await failures({ limit: 1 })).toEqual([wdlv(2, 1)])
-  expect(await failures({ organizationId: org(1) })).toEqual([wdlv(1, 1), wdlv(1, 2)])
-  expect(await failures({ endpointId: we(1) })).toEqual([wdlv(2, 1), wdlv(1, 1)])
-  expect(await failures({ endpointId: we(1), organizationId: org(2) })).toEqual([wdlv(2, 1)])
-  expect(await failures({ since: start + 30 })).toEqual([wdlv(2, 1), wdlv(1, 1)])
-  expect(await failures({ status: 'skipped' })).toEqual([wdlv(4, 2), wdlv(4, 1)])
-  expect(await failures({ status: 'skipped', endpointId: we(1) })).toEqual([wdlv(4, 1)])
+  const listed = async (options: Partial<DeliveryQuery> = {}) => {
+    const query = { status: ['failed'], since: start, limit: 10, ...options } as const
+    return (await listDeliveries(world.pool, query)).map(({ id }) => id)
+  }
+  expect(await listed()).toEqual([wdlv(2, 4), wdlv(1, 2), wdlv(1, 1)])
+  expect(await listed({ limit: 1 })).toEqual([wdlv(2, 4)])
+  expect(await listed({ organizationId: org(1) })).toEqual([wdlv(1, 2), wdlv(1, 1)])
+  expect(await listed({ endpoint_id: we(1) })).toEqual([wdlv(1, 1)])
+  expect(await listed({ endpoint_id: we(1), organizationId: org(2) })).toEqual([])
+  expect(await listed({ since: start + 30 })).toEqual([wdlv(2, 4)])
+  expect(await listed({ status: ['skipped'] })).toEqual([wdlv(4, 2), wdlv(4, 1)])
+  expect(await listed({ status: ['skipped'], endpoint_id: we(1) })).toEqual([wdlv(4, 1)])
 })
 
 const failing = (n = 1) => findFailingSince(world.pool, we(n))

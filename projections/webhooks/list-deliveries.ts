@@ -1,0 +1,91 @@
+import type { PagePosition } from '../../infra/http/pagination.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
+import { directEventType } from '../../infra/wire/webhooks/direct-call.ts'
+import { type DeliveryType, deliveryTypes } from '../../infra/wire/webhooks/events.ts'
+import type { Environment } from '../../schemas/events.ts'
+import { deliveryFields } from './queries.ts'
+import { type AttemptRow, type DeliveryRow, webhookAttempts } from './tables.ts'
+
+export interface DeliveryQuery {
+  organizationId?: string | undefined
+  environment?: Environment | undefined
+  endpoint_id?: string | undefined
+  type?: DeliveryType | undefined
+  status?: readonly DeliveryRow['status'][] | undefined
+  eventIds?: readonly string[] | undefined
+  /** Earliest time of the event, in epoch milliseconds. */
+  since: number
+  /** Exclusive. */
+  until?: number | undefined
+  after?: PagePosition | undefined
+  limit: number
+}
+
+/** Returns deliveries, newest event first; without an organization, those of all. */
+export function listDeliveries(db: Db, query: DeliveryQuery): Promise<DeliveryRow[]> {
+  const newestFirst = 'd.created_at desc, d.event_id desc, d.endpoint_id desc'
+  return findByEndpoint(db, query, `order by ${newestFirst} limit $1`)
+}
+
+/** Position of a delivery in the list. An event has several deliveries of the same time. */
+export const deliveryPosition = ({ created_at, event_id, endpoint_id }: DeliveryRow) => ({
+  value: created_at,
+  id: `${event_id} ${endpoint_id}`,
+})
+
+/**
+ * Returns deliveries of an endpoint that can be resent, oldest event first. Returns more than `limit` if the last ones
+ * are of the same time.
+ */
+export async function listResendable(
+  db: Db,
+  query: DeliveryQuery & { endpoint_id: string },
+): Promise<DeliveryRow[]> {
+  const types = deliveryTypes.filter((type) => type !== directEventType)
+  return findByEndpoint(db, query, 'order by d.created_at fetch first $1 rows with ties', types)
+}
+
+// An index has the deliveries of each endpoint and type in order, so only the first ones of each are read and sorted.
+async function findByEndpoint(
+  db: Db,
+  { type, status, eventIds, since, until, after, limit, ...scope }: DeliveryQuery,
+  order: string,
+  types: readonly DeliveryType[] = deliveryTypes,
+): Promise<DeliveryRow[]> {
+  const values: unknown[] = [limit, types.filter((name) => name === (type ?? name))]
+  const where = [`d.created_at >= $${values.push(since)}`]
+  if (until !== undefined) where.push(`d.created_at < $${values.push(until)}`)
+  // Literals, because a partial index has the failed and skipped ones.
+  if (status) where.push(`d.status in (${status.map((name) => `'${name}'`).join()})`)
+  if (eventIds) where.push(`d.event_id = any($${values.push(eventIds)})`)
+  if (after) {
+    const position = [after.value, ...after.id.split(' ')].map((part) => `$${values.push(part)}`)
+    where.push(`(d.created_at, d.event_id, d.endpoint_id) < (${position.join()})`)
+  }
+  const endpoints = ['true']
+  const { organizationId, environment, endpoint_id } = scope
+  if (organizationId) endpoints.push(`e.organization_id = $${values.push(organizationId)}`)
+  if (environment) endpoints.push(`e.environment = $${values.push(environment)}`)
+  if (endpoint_id) endpoints.push(`e.endpoint_id = $${values.push(endpoint_id)}`)
+  const { rows } = await db.query<DeliveryRow>(
+    `select d.* from read.webhook_endpoints e cross join unnest($2::text[]) as of_type(type) cross join lateral (
+       select ${deliveryFields} from read.webhook_deliveries d
+       where d.endpoint_id = e.endpoint_id and d.event_type = of_type.type and ${where.join(' and ')} ${order}
+     ) d where ${endpoints.join(' and ')} ${order}`,
+    values,
+  )
+  return rows
+}
+
+/** Bounds the attempts that are shown of a delivery, which can be retried any number of times. */
+export const maxListedAttempts = 200
+
+/** Returns the newest attempts of a delivery, oldest first; one more than the maximum if there are more. */
+export async function listAttempts(db: Db, deliveryId: string): Promise<AttemptRow[]> {
+  const { rows } = await db.query<AttemptRow>(
+    `select ${webhookAttempts.selectWithout('a', 'delivery_id', 'endpoint_id')} from read.webhook_attempts a where a.delivery_id = $1
+     order by a.attempt desc limit ${maxListedAttempts + 1}`,
+    [deliveryId],
+  )
+  return rows.toReversed()
+}
