@@ -4,6 +4,7 @@ import { formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { now, type TimeSpan } from '../shared/span.ts'
+import { Sparkline } from '../shared/sparkline.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { anomalyTitle, filtersOfAnomaly } from './anomaly-title.ts'
 import { sessionsHref, timesOf } from './links.ts'
@@ -53,24 +54,14 @@ function AnomalyCard({ anomaly, until }: AnomalyCardProps) {
     <li>
       <a href={sessionsHref(span, filtersOfAnomaly(anomaly))}>
         <b>{anomalyTitle(anomaly, now.value)}</b>
-        <SparklineWithBaseline series={series} />
+        <Sparkline
+          values={series.map((bar) => bar.sessions)}
+          expected={series.map((bar) => bar.expected)}
+        />
         <span class="hint">
           <span class="badge bad">×{formatNumber(lift)}</span> {formatPercent(bots, sessions)} bots
         </span>
       </a>
     </li>
-  )
-}
-
-function SparklineWithBaseline({ series }: Pick<AnomalyCardProps['anomaly'], 'series'>) {
-  const highest = Math.max(1, ...series.flatMap(({ sessions, expected }) => [sessions, expected]))
-  const points = (name: 'sessions' | 'expected') =>
-    series.map((bar, i) => `${i},${1 - bar[name] / highest}`).join(' ')
-  const width = Math.max(1, series.length - 1)
-  return (
-    <svg class="sparkline" viewBox={`0 0 ${width} 1`} preserveAspectRatio="none" aria-hidden="true">
-      <polyline class="baseline" points={points('expected')} />
-      <polyline points={points('sessions')} />
-    </svg>
   )
 }
