@@ -140,7 +140,7 @@ const inputTypes = {
   'datetime-local': { type: 'datetime-local' },
 } as const
 
-const groupOf = (choice: string) => choice.split(/[.:]/, 1)[0]
+const groupOf = (choice: string) => /^\w+(?=[.:])/.exec(choice)?.[0]
 
 function DialogFieldInput({ field, error }: { field: DialogField; error: string | undefined }) {
   const { name, label, hint, type = 'text', value, options, choices, isList } = field

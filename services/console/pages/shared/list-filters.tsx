@@ -25,6 +25,7 @@ interface FilterSelectProps {
   /** Parameter in the URL. */
   name: string
   label: string
+  /** A value with spaces stands for each of its words. */
   options: readonly (readonly [value: string, text: string])[]
   query: URLSearchParams
 }
@@ -33,8 +34,10 @@ export function FilterSelect({ name, label, options, query }: FilterSelectProps)
   return (
     <select
       aria-label={label}
-      value={query.get(name) ?? ''}
-      onChange={({ currentTarget }) => navigate(hrefWith({ [name]: currentTarget.value || null }))}
+      value={query.getAll(name).join(' ')}
+      onChange={({ currentTarget: { value } }) =>
+        navigate(hrefWith({ [name]: value ? value.split(' ') : null }))
+      }
     >
       <option value="">All {label.toLowerCase()}</option>
       {options.map(([value, text]) => (

@@ -2,9 +2,10 @@ import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefWith, navigate } from '../shared/address.ts'
 import { callApi } from '../shared/api.ts'
-import { useFormDialog } from '../shared/form-dialog.tsx'
+import { type FormBody, useFormDialog } from '../shared/form-dialog.tsx'
 import { Menu } from '../shared/menu.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
+import { showResend } from './resend.tsx'
 
 const signingSecretOf = ({ data }: { data: WebhookEndpoint }) => data.signing_secret
 
@@ -17,7 +18,29 @@ const fieldsOf = (endpoint?: WebhookEndpoint) => [
     choices: subscribableTypes,
     value: endpoint?.event_types ?? ['session.result.persisted'],
   },
+  {
+    name: 'filter.verdicts',
+    label: 'Only sessions with these verdicts',
+    choices: ['human', 'inconclusive', 'bot'],
+    value: endpoint?.filter?.verdicts,
+  },
+  {
+    name: 'filter.min_risk_score',
+    label: 'Only sessions with at least this risk score',
+    type: 'number' as const,
+    hint: '0 to 100',
+    value: endpoint?.filter?.min_risk_score?.toString(),
+  },
 ]
+
+function endpointBody(body: FormBody) {
+  const { 'filter.verdicts': verdicts, 'filter.min_risk_score': score, ...settings } = body
+  const filter = {
+    ...(Array.isArray(verdicts) && verdicts.length > 0 && { verdicts }),
+    ...(score !== null && { min_risk_score: score }),
+  }
+  return { ...settings, filter: Object.keys(filter).length > 0 ? filter : null }
+}
 
 /** `listPath`: API path of the endpoints. */
 export function AddEndpoint({ listPath }: { listPath: string }) {
@@ -28,9 +51,10 @@ export function AddEndpoint({ listPath }: { listPath: string }) {
       action: 'Add',
       fields: fieldsOf(),
       submit: (body) =>
-        callApi<{ data: WebhookEndpoint }>(listPath, { method: 'POST', body }).then(
-          signingSecretOf,
-        ),
+        callApi<{ data: WebhookEndpoint }>(listPath, {
+          method: 'POST',
+          body: endpointBody(body),
+        }).then(signingSecretOf),
     })
   return (
     <>
@@ -60,7 +84,12 @@ export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
       navigate(hrefWith({ open: data.event_id }))
     })
   const edit = () =>
-    show({ title: `Edit ${name}`, action: 'Save', fields: fieldsOf(endpoint), submit: patch })
+    show({
+      title: `Edit ${name}`,
+      action: 'Save',
+      fields: fieldsOf(endpoint),
+      submit: (body) => patch(endpointBody(body)),
+    })
   const rotate = () =>
     show({
       title: `Rotate the secret of ${name}?`,
@@ -85,6 +114,11 @@ export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
         {status === 'active' && (
           <button type="button" onClick={sendTest}>
             Send test event
+          </button>
+        )}
+        {status === 'active' && (
+          <button type="button" onClick={() => showResend({ name, path }, show)}>
+            Resend …
           </button>
         )}
         <button type="button" onClick={edit}>

@@ -1,9 +1,14 @@
 import './webhooks.css'
+import { directEventType } from '../../../../infra/wire/webhooks/direct-call.ts'
+import type { WebhookAttempt } from '../../../webhooks/deliveries/schemas.ts'
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { hrefWith } from '../shared/address.ts'
-import { useResponse } from '../shared/api.ts'
+import { callApi, useResponse } from '../shared/api.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
+import { formatNumber } from '../shared/format.ts'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { FactList, Panel } from '../shared/panel.tsx'
+import { hasScope, organizationPath } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { serverPath } from '../shared/server-path.ts'
 import { Loaded } from '../shell/loaded.tsx'
@@ -62,22 +67,73 @@ export function EventDrawer({ path, nameOf }: EventDrawerProps) {
 }
 
 function Delivery({ delivery, endpoint }: { delivery: WebhookDelivery; endpoint: string }) {
-  const { attempts, next_attempt_at: next } = delivery
+  const { run, failure, isRunning } = useMutation()
+  const { status, attempts, next_attempt_at: next, error } = delivery
+  const path = `${organizationPath()}/webhooks/deliveries/${delivery.id}`
+  const isEnded = status !== 'pending' && status !== 'delivering'
+  const isRetryable = isEnded && delivery.event_type !== directEventType
+  const retry = () => run(async () => void (await callApi(`${path}/retry`, { method: 'POST' })))
   return (
     <section class="panel" aria-label={`Delivery to ${endpoint}`}>
       <header class="title">
         <h2>{endpoint}</h2>
-        <DeliveryBadge delivery={delivery} />
+        <span class="row">
+          <DeliveryBadge {...delivery} />
+          {isRetryable && hasScope('webhooks:manage') && (
+            <button type="button" disabled={isRunning} onClick={retry}>
+              {status === 'succeeded' ? 'Send again' : 'Retry'}
+            </button>
+          )}
+        </span>
       </header>
-      <FactList
-        facts={{
-          Attempts: attempts,
-          'Last attempt': attempts > 0 ? <RelativeTime at={delivery.updated_at} /> : null,
-          'Next attempt': next && <RelativeTime at={next} />,
-          Result: delivery.error ?? delivery.response_status,
-          Response: delivery.response_body && <CodeBlock code={delivery.response_body} />,
-        }}
-      />
+      <MutationFailure failure={failure} />
+      {next && (
+        <p>
+          Next attempt <RelativeTime at={next} />
+        </p>
+      )}
+      {status === 'skipped' && <p>{error}</p>}
+      {attempts > 0 && <Attempts path={`${path}/attempts`} />}
     </section>
+  )
+}
+
+function Attempts({ path }: { path: string }) {
+  const response = useResponse<{ data: WebhookAttempt[] }>(path, { pollMs: 5000 })
+  return (
+    <Loaded response={response}>
+      {({ data }) =>
+        data.toReversed().map((attempt, i) => (
+          <details key={attempt.attempt} class="attempt" open={i === 0}>
+            <AttemptDetails {...attempt} />
+          </details>
+        ))
+      }
+    </Loaded>
+  )
+}
+
+function AttemptDetails(attempt: WebhookAttempt) {
+  const { succeeded, response_status: status, response_body: body, request_headers } = attempt
+  return (
+    <>
+      <summary>
+        Attempt {attempt.attempt}{' '}
+        <span class={`badge ${succeeded ? 'good' : 'bad'}`}>{status ?? 'No response'}</span>{' '}
+        <RelativeTime at={attempt.attempted_at} />, {formatNumber(attempt.duration_ms)} ms
+      </summary>
+      {attempt.error && <p>{attempt.error}</p>}
+      {body && <CodeBlock code={body} />}
+      {request_headers && (
+        <details>
+          <summary>Request headers</summary>
+          <CodeBlock
+            code={Object.entries(request_headers)
+              .map(([name, value]) => `${name}: ${value}`)
+              .join('\n')}
+          />
+        </details>
+      )}
+    </>
   )
 }

@@ -1,50 +1,62 @@
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
+import { useResponse } from '../shared/api.ts'
 import { DataTable } from '../shared/data-table.tsx'
 import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { serverPath } from '../shared/server-path.ts'
+import { Loaded } from '../shell/loaded.tsx'
 
 interface EventsProps {
-  events: WebhookEvent[]
-  /** Name of the endpoint whose events are listed; null for all. */
-  endpointName: string | null
+  /** API path of the list. */
+  path: string
   /** Id of the open event. */
   open: string | null
 }
 
-export function Events({ events, endpointName, open }: EventsProps) {
-  useEventKeys(events, open)
+/** The newest events, also those that no endpoint receives. */
+export function Events({ path, open }: EventsProps) {
+  const response = useResponse<{ data: WebhookEvent[] }>(path, { pollMs: 5000 })
+  useEventKeys(response.data?.data.map(({ id }) => id) ?? [], open)
   return (
-    <Panel title={endpointName ? `Events for ${endpointName}` : 'Events'}>
-      {endpointName && <a href={hrefWith({ endpoint: null, open: null })}>Show all endpoints</a>}
-      {events.length === 0 ? (
-        <p class="hint">
-          No events yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
-        </p>
-      ) : (
-        <DataTable
-          label="Events"
-          rows={events}
-          keyOf={({ id }) => id}
-          openKey={open}
-          columns={[
-            { title: 'Time', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
-            {
-              title: 'Event',
-              cell: ({ id, type }) => (
-                <a href={hrefWith({ open: id })} data-event={id}>
-                  {type}
-                </a>
-              ),
-            },
-            { title: 'Subject', class: 'mono', cell: ({ subject }) => <Subject {...subject} /> },
-            { title: 'Deliveries', cell: (event) => <Deliveries {...event} /> },
-          ]}
-        />
+    <Loaded response={response} lines={8}>
+      {({ data }) => (
+        <Panel title="Events">
+          {data.length === 0 ? (
+            <p class="hint">
+              No events yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
+            </p>
+          ) : (
+            <DataTable
+              label="Events"
+              rows={data}
+              keyOf={({ id }) => id}
+              openKey={open}
+              columns={[
+                { title: 'Time', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
+                { title: 'Event', cell: (event) => <EventLink {...event} /> },
+                {
+                  title: 'Subject',
+                  class: 'mono',
+                  cell: (event) => <Subject {...event.subject} />,
+                },
+                { title: 'Deliveries', cell: (event) => <Deliveries {...event} /> },
+              ]}
+            />
+          )}
+        </Panel>
       )}
-    </Panel>
+    </Loaded>
+  )
+}
+
+/** Opens the event beside the list. */
+export function EventLink({ id, type }: Pick<WebhookEvent, 'id' | 'type'>) {
+  return (
+    <a href={hrefWith({ open: id })} data-event={id}>
+      {type}
+    </a>
   )
 }
 
@@ -58,7 +70,7 @@ export function Subject({ type, id }: WebhookEvent['subject']) {
 
 function Deliveries({ webhook_deliveries: deliveries }: WebhookEvent) {
   if (deliveries.length === 0) return <span class="hint">No endpoint</span>
-  return deliveries.map((delivery) => <DeliveryBadge key={delivery.id} delivery={delivery} />)
+  return deliveries.map((delivery) => <DeliveryBadge key={delivery.id} {...delivery} />)
 }
 
 const badgeClasses = {
@@ -69,8 +81,7 @@ const badgeClasses = {
   skipped: 'warn',
 }
 
-export function DeliveryBadge({ delivery }: { delivery: WebhookDelivery }) {
-  const { status, attempts, response_status } = delivery
+export function DeliveryBadge({ status, attempts, response_status }: WebhookDelivery) {
   const isRetrying = status === 'pending' && attempts > 0
   return (
     <span class={`badge ${isRetrying ? 'bad' : badgeClasses[status]}`}>
@@ -83,8 +94,7 @@ const focusEvent = (id: string) =>
   document.querySelector<HTMLElement>(`[data-event="${CSS.escape(id)}"]`)?.focus()
 
 /** Moves through the events with `j` and `k`, and closes with Esc. The focus is the current event. */
-function useEventKeys(events: WebhookEvent[], open: string | null): void {
-  const ids = events.map(({ id }) => id)
+export function useEventKeys(ids: readonly string[], open: string | null): void {
   usePageKeys(
     ({ key, target }) => {
       const focused = target instanceof HTMLElement ? target.dataset.event : undefined

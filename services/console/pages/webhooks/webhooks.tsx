@@ -1,41 +1,46 @@
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
-import type { WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
+import { useFilteredPath } from '../shared/list-filters.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { Loaded } from '../shell/loaded.tsx'
+import { Deliveries } from './deliveries.tsx'
 import { AddEndpoint } from './endpoint-actions.tsx'
 import { Endpoints } from './endpoints.tsx'
 import { EventDrawer } from './event-drawer.tsx'
 import { Events } from './events.tsx'
 
-const maxEvents = 50
+const deliveryFilters = ['endpoint_id', 'status', 'type']
 
 export function WebhooksPage({ query }: { query: URLSearchParams }) {
   const path = organizationPath()
-  const endpointId = query.get('endpoint')
+  const endpointId = query.get('endpoint_id')
   const open = query.get('open')
-  const parameters = new URLSearchParams({ limit: String(maxEvents) })
-  if (endpointId) parameters.set('endpoint_id', endpointId)
-  const paths = { endpoints: `${path}/webhooks/endpoints`, events: `${path}/events?${parameters}` }
-  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(paths.endpoints, { pollMs: 10_000 })
-  const events = useResponse<{ data: WebhookEvent[] }>(paths.events, { pollMs: 5000 })
+  const endpointsPath = `${path}/webhooks/endpoints`
+  const deliveriesPath = useFilteredPath(`${path}/webhooks/deliveries`, query, deliveryFilters)
+  const listPath = endpointId ? deliveriesPath : `${path}/events?limit=50`
+  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(endpointsPath, { pollMs: 10_000 })
   const nameOf = (id: string) =>
     endpoints.data?.data.find((endpoint) => endpoint.id === id)?.name ?? id
   return (
     <>
       <div class="title">
         <h1>Webhooks</h1>
-        {hasScope('webhooks:manage') && <AddEndpoint listPath={paths.endpoints} />}
+        {hasScope('webhooks:manage') && <AddEndpoint listPath={endpointsPath} />}
       </div>
       <Loaded response={endpoints}>
-        {({ data }) => <Endpoints endpoints={data} listPath={paths.endpoints} />}
-      </Loaded>
-      <Loaded response={events} lines={8}>
         {({ data }) => (
-          <Events events={data} endpointName={endpointId && nameOf(endpointId)} open={open} />
+          <Endpoints
+            endpoints={endpointId ? data.filter(({ id }) => id === endpointId) : data}
+            listPath={endpointsPath}
+          />
         )}
       </Loaded>
+      {endpointId ? (
+        <Deliveries path={listPath} name={nameOf(endpointId)} query={query} open={open} />
+      ) : (
+        <Events path={listPath} open={open} />
+      )}
       {open && (
         <EventDrawer
           key={open}
@@ -43,7 +48,7 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
           nameOf={nameOf}
         />
       )}
-      <ApiRequest paths={Object.values(paths)} />
+      <ApiRequest paths={[endpointsPath, listPath]} />
     </>
   )
 }

@@ -1,0 +1,91 @@
+import { deliveryTypes } from '../../../../infra/wire/webhooks/events.ts'
+import type { WebhookDelivery } from '../../../webhooks/events/schemas.ts'
+import { hrefOf } from '../shared/address.ts'
+import { DataTable } from '../shared/data-table.tsx'
+import { formatNumber } from '../shared/format.ts'
+import { FilterSelect } from '../shared/list-filters.tsx'
+import { NextPageButton } from '../shared/next-page-button.tsx'
+import { usePages } from '../shared/pages.ts'
+import { Panel } from '../shared/panel.tsx'
+import { RelativeTime } from '../shared/relative-time.tsx'
+import { now, spanOf } from '../shared/span.ts'
+import { SpanChoice } from '../shared/span-choice.tsx'
+import { Loaded } from '../shell/loaded.tsx'
+import { DeliveryBadge, EventLink, useEventKeys } from './events.tsx'
+
+/** Statuses of deliveries that did not arrive so far. */
+export const undelivered = ['failed', 'pending']
+
+const statuses = [
+  [undelivered.join(' '), 'failed or pending'],
+  ...['failed', 'pending', 'succeeded', 'skipped'].map((name) => [name, name] as const),
+] as const
+const types = deliveryTypes.map((name) => [name, name] as const)
+
+interface DeliveriesProps {
+  /** API path of the list. */
+  path: string
+  /** Name of the endpoint. */
+  name: string
+  query: URLSearchParams
+  /** Id of the open event. */
+  open: string | null
+}
+
+/** The deliveries to an endpoint. */
+export function Deliveries({ path, name, query, open }: DeliveriesProps) {
+  const pages = usePages<WebhookDelivery>(path, { pollMs: 5000 })
+  useEventKeys(
+    pages.rows.map(({ event_id }) => event_id),
+    open,
+  )
+  return (
+    <Panel title={`Deliveries to ${name}`}>
+      <div class="title">
+        <div class="filters">
+          <FilterSelect name="status" label="Statuses" options={statuses} query={query} />
+          <FilterSelect name="type" label="Events" options={types} query={query} />
+          <a href={hrefOf({ page: 'webhooks' })}>Show all endpoints</a>
+        </div>
+        <SpanChoice span={spanOf(query, now.value)} />
+      </div>
+      <Loaded response={pages.first} lines={8}>
+        {() =>
+          pages.rows.length === 0 ? (
+            <p class="hint">No deliveries match these filters in this period.</p>
+          ) : (
+            <DataTable
+              label="Deliveries"
+              rows={pages.rows}
+              keyOf={({ event_id }) => event_id}
+              openKey={open}
+              columns={[
+                { title: 'Time', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
+                { title: 'Status', cell: (delivery) => <DeliveryBadge {...delivery} /> },
+                {
+                  title: 'Event',
+                  cell: ({ event_id, event_type }) => <EventLink id={event_id} type={event_type} />,
+                },
+                {
+                  title: 'Attempts',
+                  class: 'number',
+                  cell: ({ attempts }) => formatNumber(attempts),
+                },
+                {
+                  title: 'Next attempt',
+                  cell: ({ next_attempt_at: next }) => next && <RelativeTime at={next} />,
+                },
+                {
+                  title: 'Error',
+                  class: 'clip',
+                  cell: ({ response_status, error }) => (response_status ? null : error),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      <NextPageButton {...pages} />
+    </Panel>
+  )
+}
