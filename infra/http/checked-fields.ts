@@ -22,6 +22,7 @@ export type ParameterSet =
   | 'webhook_delivery_retry'
   | 'session_mark_delete'
   | 'view_delete'
+  | 'alert_delete'
   | 'gate_service_disable'
   | 'gate_service_domain_verify'
   | 'gate_agent_token_revoke'

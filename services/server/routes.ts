@@ -21,6 +21,7 @@ import { auditRoutes } from '../organizations/audit-routes.ts'
 import { serverOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { readbackRoutes } from '../readback/routes.ts'
+import { alertRoutes } from '../readback/views/alert-routes.ts'
 import { deleteViewsNaming } from '../readback/views/commands.ts'
 import { viewRoutes } from '../readback/views/routes.ts'
 import { visitorLinks } from '../scoring/correct-visitors.ts'
@@ -126,6 +127,7 @@ function addRest(app: FastifyInstance, { core, network, ...access }: RestParts):
   correctionRoutes(app, { ...options, visitors: visitorLinks })
   markRoutes(app, options)
   viewRoutes(app, options)
+  alertRoutes(app, options)
   agentRoutes(app, { ...readOptions, network })
   webhookRoutes(app, options)
   erasureRoutes(app, { ...options, ...erasureParts(core) })

@@ -18,6 +18,7 @@ import { purgeConsoleSessions, revokeOrphaned } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
 import { runKeyEndScheduler } from '../organizations/key-end-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
+import { runAlertChecks } from '../readback/views/alert-checks.ts'
 import { purgeViewsOfDeleted } from '../readback/views/store.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import type { AttestationVerifier } from '../scoring/attestation/devices.ts'
@@ -40,6 +41,7 @@ import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { runKeyExpiryNotifier } from '../webhooks/key-expiry.ts'
 import { createWebhookMeter } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
+import { createRaise } from '../webhooks/raise.ts'
 import { type Core, projections } from './dependencies.ts'
 import type { LocalDecisions } from './local-decisions.ts'
 import type { Role } from './roles.ts'
@@ -99,6 +101,7 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
       ? [
           runKeyEndScheduler(core),
           runRetentionScheduler(core),
+          runAlertChecks({ ...core, raise: createRaise(core) }),
           runPurge(core, 'expired idempotency keys', purgeIdempotencyKeys),
           runConsolePurge(core, undo),
         ]

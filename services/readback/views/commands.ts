@@ -1,6 +1,9 @@
 import { type CommandDeps, newId } from '../../../infra/event-store/decide.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import { eventTopics } from '../../../schemas/events.ts'
+import { alertEvent } from './alert-decide.ts'
+import { type AlertEdit, type AlertRow, findAlerts, storeAlertEdit } from './alert-store.ts'
 import {
   decideErasedViews,
   decideViewCreation,
@@ -61,32 +64,38 @@ export async function deleteViewsNaming(
  * Appends the events, then commits the rows. If the process dies in between, the audit log has a change that was not
  * made, and a repeat makes it; the other way around, a change could be missing from the audit log.
  */
-async function changeViews(
+export async function changeViews<Change extends ViewChange | AlertEdit>(
   { decide, clock, ...deps }: Deps,
   scope: DataScope,
-  plan: (views: ViewRow[]) => ViewChange[],
-): Promise<ViewChange[]> {
+  plan: (views: ViewRow[], alerts: AlertRow[]) => Change[],
+): Promise<Change[]> {
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
-  let changes: ViewChange[] = []
+  let changes: Change[] = []
   await decide({
     topic: eventTopics.ViewSaved,
     projection: 'organizations',
     key: scope.organizationId,
     locks: [`views:${scope.organizationId}`],
     async load(tx) {
-      changes = plan(await findViews(tx, scope))
+      changes = plan(await findViews(tx, scope), await findAlerts(tx, scope))
       return changes
     },
-    decide: (planned) => planned.map((change) => viewEvent(change, { eventId, now })),
+    decide: (planned: (ViewChange | AlertEdit)[]) =>
+      planned.map((change) =>
+        'view' in change
+          ? viewEvent(change, { eventId, now })
+          : alertEvent(change, { eventId, now }),
+      ),
     async write(tx) {
-      for (const { type, view } of changes) if (type === 'ViewSaved') await storeView(tx, view)
-      const deleted = changes.filter(({ type }) => type === 'ViewDeleted')
-      await deleteViews(
-        tx,
-        deleted.map(({ view }) => view.id),
-      )
+      for (const change of changes) await storeChange(tx, change)
     },
   })
   return changes
+}
+
+function storeChange(tx: Tx, change: ViewChange | AlertEdit): Promise<void> {
+  if ('alert' in change) return storeAlertEdit(tx, change)
+  const { type, view } = change
+  return type === 'ViewSaved' ? storeView(tx, view) : deleteViews(tx, [view.id])
 }

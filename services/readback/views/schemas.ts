@@ -21,6 +21,20 @@ const pageParameters = z.strictObject({
   ),
 })
 
+function parseQuery(query: URLSearchParams) {
+  const names = [...new Set(query.keys())]
+  return pageParameters.safeParse(
+    Object.fromEntries(names.map((name) => [name, query.getAll(name)])),
+  )
+}
+
+/** Returns the filters and search of a view; undefined if its query is no longer valid. */
+export function conditionsOfView(query: string) {
+  const { data } = parseQuery(new URLSearchParams(query))
+  const filters = data && orUndefined(() => filtersOf(data))
+  return filters && { filters, search: data.search?.[0] }
+}
+
 const viewName = z
   .string()
   .trim()
@@ -36,9 +50,7 @@ const viewQuery = z
   .string()
   .transform((text, context) => {
     const query = new URLSearchParams(text)
-    const names = [...new Set(query.keys())]
-    const parameters = Object.fromEntries(names.map((name) => [name, query.getAll(name)]))
-    const { data, error } = pageParameters.safeParse(parameters)
+    const { data, error } = parseQuery(query)
     // Without the index of a repeated parameter: `query.country` instead of `query.country.0`.
     for (const issue of error?.issues ?? [])
       context.issues.push({ ...issue, path: issue.path.slice(0, 1), input: undefined })

@@ -10,6 +10,7 @@ import {
 } from '../../../infra/postgres/table.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import type { Environment } from '../../../schemas/events.ts'
+import { alerts } from './alert-store.ts'
 
 // Views are not event-sourced, so that those that name an erased person can be deleted. Only a backup of the database
 // restores them.
@@ -29,7 +30,11 @@ const views = table(
 )
 export type ViewRow = RowOf<typeof views>
 
-export const viewMigrations: Migrations = { name: 'views', create: ddlOf(views) }
+export const viewMigrations: Migrations = {
+  name: 'views',
+  create: ddlOf(views, alerts),
+  changes: [ddlOf(alerts)],
+}
 
 /** Returns the views, oldest first. */
 export async function findViews(

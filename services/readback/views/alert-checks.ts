@@ -1,0 +1,136 @@
+import type pg from 'pg'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
+import { lastPositions, waitForRecords } from '../../../infra/event-store/catch-up.ts'
+import { processDueItems } from '../../../infra/flow/due-items.ts'
+import { runPeriodically } from '../../../infra/flow/periodic.ts'
+import type { Clock } from '../../../infra/ids.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
+import type { Logger } from '../../../infra/telemetry.ts'
+import { inSnapshot } from '../../../projections/sessions/aggregates.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
+import type { DataScope } from '../../../projections/sessions/scope.ts'
+import type { AlertChange } from '../../webhooks/events/schemas.ts'
+import { countForAlert } from './alert-counts.ts'
+import { alertValue, decideCheck } from './alert-decide.ts'
+import { type AlertRow, type DueAlert, findDueAlerts, storeCheck } from './alert-store.ts'
+import { conditionsOfView } from './schemas.ts'
+
+interface AlertNotice extends DataScope {
+  type: 'alert.opened' | 'alert.closed'
+  occasion: string
+  subject: { type: string; id: string }
+  at: number
+  data: AlertChange
+}
+
+export interface AlertCheckOptions {
+  pool: pg.Pool
+  readPool: pg.Pool
+  log: Pick<EventLog, 'endPositions'>
+  applied: Pick<AppliedOffsets, 'waitFor'>
+  clock: Clock
+  logger: Logger
+  /** Raises a webhook event, once per type and occasion. */
+  raise: (notice: AlertNotice) => Promise<unknown>
+}
+
+const intervalMs = 60_000
+// Shorter than the interval, so that several processes don't check an alert more often.
+const recheckMs = 50_000
+const catchUpMs = 2000
+
+/** Checks alerts every minute. Any number of processes may run this; one works at a time. */
+export function runAlertChecks(options: AlertCheckOptions): { stop(): Promise<void> } {
+  return runPeriodically({
+    intervalMs,
+    work: async () => (await checkAlerts(options)) > 0,
+    onError: (err) => options.logger.error({ err }, 'failed to check alerts; retrying'),
+  })
+}
+
+/** Returns the number of alerts checked; 0 while the sessions read model is behind the log. */
+export async function checkAlerts(options: AlertCheckOptions): Promise<number> {
+  const { pool, readPool, log, applied, clock, logger } = options
+  const { name: projection, topics } = sessionsProjection
+  const ends = await Promise.all(topics.map((topic) => log.endPositions(topic)))
+  const records = lastPositions(ends.flat())
+  try {
+    await waitForRecords(readPool, { applied, projection, records, timeoutMs: catchUpMs })
+  } catch (err) {
+    logger.warn({ err }, 'skipped alert checks: the sessions read model is behind')
+    return 0
+  }
+  // Holds the lock on a read connection, because commands need those of the other pool.
+  return processDueItems(readPool, 'alert-checks', {
+    findDue: (tx, limit) => findDueAlerts(tx, { checkedBefore: clock() - recheckMs, limit }),
+    async work(alert) {
+      const failed = { ...alert, last_checked_at: clock() }
+      await checkAlert(options, alert).catch(async (err) => {
+        logger.error({ err, alertId: alert.id }, 'failed to check an alert; retrying')
+        // The others come first in the next run. Has no effect once the check is stored.
+        await storeCheck(pool, alert, failed)
+      })
+      return true
+    },
+  })
+}
+
+/**
+ * Commits the new state before it raises the event. If the process dies in between, the next check raises the event,
+ * which has the same id.
+ */
+async function checkAlert(options: AlertCheckOptions, due: DueAlert): Promise<void> {
+  const { pool, clock, raise } = options
+  let alert: AlertRow = due
+  if (due.is_announced) {
+    const last_checked_at = clock()
+    const last_value = await measure(options, due, last_checked_at)
+    const check = { value: last_value, threshold: due.threshold, now: last_checked_at }
+    const state = decideCheck(due.state, check)
+    const is_announced = state.status === due.state.status
+    alert = { ...due, state, is_announced, last_value, last_checked_at }
+    if (!(await storeCheck(pool, due, alert)) || is_announced) return
+  }
+  await raise(noticeOf(alert))
+  await storeCheck(pool, alert, { ...alert, is_announced: true })
+}
+
+/** Returns the alert's value; null if the view's query is invalid or there are too few sessions. */
+async function measure(
+  { readPool, logger }: AlertCheckOptions,
+  { query, ...alert }: DueAlert,
+  until: number,
+): Promise<number | null> {
+  const conditions = conditionsOfView(query)
+  if (!conditions) {
+    logger.warn({ alertId: alert.id }, 'skipped an alert: the query of its view is invalid')
+    return null
+  }
+  const window = { since: until - alert.window_minutes * 60_000, until }
+  const counts = await inSnapshot(readPool, (tx) =>
+    countForAlert(tx, alert, { conditions, window }),
+  )
+  return alertValue(alert.kind, counts)
+}
+
+/** Returns the webhook event, with ids and numbers only: the view's name and query may name a person. */
+function noticeOf(alert: AlertRow): AlertNotice {
+  const { id, view_id, kind, threshold, window_minutes, state, last_value: value } = alert
+  const isOpen = state.status === 'open'
+  const at = (isOpen ? state.opened_at : state.closed_at) ?? alert.updated_at
+  return {
+    type: isOpen ? 'alert.opened' : 'alert.closed',
+    organizationId: alert.organization_id,
+    environment: alert.environment,
+    occasion: `${id} ${iso(at)}`,
+    subject: { type: 'alert', id },
+    at,
+    data: {
+      object: 'alert',
+      alert: { id, view_id, kind, threshold, window_minutes },
+      value,
+      at: iso(at),
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import type { Tx } from '../../../infra/postgres/pool.ts'
+import {
+  countPlanned,
+  findEarliestDecisionTime,
+  planCount,
+} from '../../../projections/sessions/aggregates.ts'
+import type { TimeRange } from '../../../projections/sessions/count-groups.ts'
+import type { SessionFilters } from '../../../projections/sessions/filters.ts'
+import { listSessions, type SessionPosition } from '../../../projections/sessions/list-sessions.ts'
+import type { DataScope } from '../../../projections/sessions/scope.ts'
+import type { AlertCounts } from './alert-decide.ts'
+import type { AlertRow } from './alert-store.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+const maxDaysBefore = 7
+// Keep the time of up to eight counts below the server's limit of a transaction that is idle meanwhile.
+const maxRows = 100_000
+const searchLimits = { sessions: 1000, pages: 5 }
+
+interface Conditions {
+  filters: SessionFilters
+  search?: string | undefined
+}
+
+/** Counts what the alert's value is calculated from. Too many sessions shorten the window. */
+export async function countForAlert(
+  tx: Tx,
+  { kind, organization_id: organizationId, environment }: AlertRow,
+  { conditions, window }: { conditions: Conditions; window: TimeRange },
+): Promise<AlertCounts> {
+  const scope = { organizationId, environment }
+  const count = (query: Conditions, range: TimeRange) =>
+    query.search ? countSearch(tx, scope, query, range) : countFiltered(tx, scope, query, range)
+  const { sessions: matching, since } = await count(conditions, window)
+  const { until } = window
+  const total = kind === 'share' ? (await count({ filters: {} }, { since, until })).sessions : 0
+  const earliest = kind === 'multiple' ? await findEarliestDecisionTime(tx, scope) : null
+  const days = Math.min(maxDaysBefore, Math.floor((since - (earliest ?? since)) / dayMs))
+  const before: number[] = []
+  for (let day = 1; day <= days; day++) {
+    const range = { since: since - day * dayMs, until: until - day * dayMs }
+    before.push((await count(conditions, range)).sessions)
+  }
+  return { matching, total, before }
+}
+
+/** Sessions that match, and the start of the range in which they were counted. */
+interface RangeCount {
+  sessions: number
+  since: number
+}
+
+async function countFiltered(
+  tx: Tx,
+  scope: DataScope,
+  { filters }: Conditions,
+  range: TimeRange,
+): Promise<RangeCount> {
+  const plan = await planCount(tx, scope, {
+    filters: { ...filters, ...range },
+    interval: 'none',
+    groupBy: [],
+    top: 1,
+    countsDistinct: false,
+    maxRows,
+  })
+  return countPlanned(tx, scope, plan)
+}
+
+async function countSearch(
+  tx: Tx,
+  scope: DataScope,
+  { filters, search }: Conditions,
+  range: TimeRange,
+): Promise<RangeCount> {
+  const query = { search, filters: { ...filters, ...range }, limit: searchLimits.sessions }
+  let sessions = 0
+  let after: SessionPosition | undefined
+  for (let page = 0; page < searchLimits.pages; page++) {
+    const { rows, hasMore, readTo } = await listSessions(tx, scope, { ...query, after })
+    sessions += rows.length
+    const last = rows.at(-1)
+    if (!hasMore) return { sessions, since: range.since }
+    after = readTo ?? (last && { value: last.latest_decision.evaluated_at, id: last.id })
+  }
+  return { sessions, since: after?.value ?? range.since }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { atLeastOne, bodyId, timestamp } from '../../../infra/http/schemas.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
+import { alertLimits } from './alert-decide.ts'
+import { type AlertRow, alertKinds } from './alert-store.ts'
+
+const { min, max } = alertLimits.windowMinutes
+
+const kind = z
+  .enum(alertKinds)
+  .describe(
+    '`count`: sessions that match the view. `share`: their percentage of all sessions, if the window has at least 20. `multiple`: their number divided by its mean in the same window of up to seven days before, if there is a day of data and at least 20 sessions match.',
+  )
+const threshold = z
+  .number()
+  .describe(
+    'Value at which the alert opens: an integer from 1 to 1000000 for `count`, above 0 and at most 100 for `share`, above 1 and at most 1000 for `multiple`.',
+  )
+const windowMinutes = z
+  .int()
+  .min(min)
+  .max(max)
+  .describe('Length of the window that ends at the check.')
+
+export const createAlertBody = z.strictObject({
+  view_id: bodyId('view'),
+  kind,
+  threshold,
+  window_minutes: windowMinutes.default(60),
+})
+export const updateAlertBody = atLeastOne({
+  kind: kind.optional(),
+  threshold: threshold.optional(),
+  window_minutes: windowMinutes.optional(),
+})
+
+export const alertSchema = z
+  .strictObject({
+    object: z.literal('alert'),
+    id: z.string(),
+    view_id: z.string(),
+    kind,
+    threshold,
+    window_minutes: windowMinutes,
+    status: z.enum(['quiet', 'open']).describe('Open until three checks in a row are quiet.'),
+    opened_at: timestamp.nullable().describe('Last time when it opened.'),
+    closed_at: timestamp.nullable().describe('Null while open.'),
+    last_value: z.number().nullable().describe('Null without a check, or with too few sessions.'),
+    last_checked_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Alert' })
+
+const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
+
+export function alertJson(alert: AlertRow) {
+  const { id, view_id, kind, threshold, window_minutes, last_value } = alert
+  const { status, opened_at, closed_at } = alert.state
+  return {
+    object: 'alert' as const,
+    id,
+    view_id,
+    kind,
+    threshold,
+    window_minutes,
+    status,
+    opened_at: isoOrNull(opened_at),
+    closed_at: isoOrNull(closed_at),
+    last_value,
+    last_checked_at: isoOrNull(alert.last_checked_at),
+    created_at: iso(alert.created_at),
+    updated_at: iso(alert.updated_at),
+  }
+}
