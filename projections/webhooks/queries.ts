@@ -202,20 +202,21 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
 }
 
 /**
- * Returns the time (epoch milliseconds) of the first failed attempt since the endpoint last succeeded, was created,
- * enabled or moved; undefined if there is none.
+ * Returns the times (epoch milliseconds) of the first failed attempts, at most three, since the endpoint last succeeded,
+ * was created, enabled or moved.
  */
-export async function findFailingSince(db: Db, endpointId: string): Promise<number | undefined> {
-  const { rows } = await db.query<{ since: number | null }>({
-    name: 'webhook-endpoint-failing-since',
-    text: `select min(a.attempted_at)::float8 as since from read.webhook_attempts a
+export async function findFirstFailures(db: Db, endpointId: string): Promise<number[]> {
+  const { rows } = await db.query<{ at: number }>({
+    name: 'webhook-endpoint-first-failures',
+    text: `select a.attempted_at::float8 as at from read.webhook_attempts a
       where a.endpoint_id = $1 and not a.succeeded
         and a.attempted_at >= (select target_since from read.webhook_endpoints where endpoint_id = $1)
         and a.attempted_at > coalesce(
-          (select max(attempted_at) from read.webhook_attempts where endpoint_id = $1 and succeeded), 0)`,
+          (select max(attempted_at) from read.webhook_attempts where endpoint_id = $1 and succeeded), 0)
+      order by a.attempted_at limit 3`,
     values: [endpointId],
   })
-  return rows[0]?.since ?? undefined
+  return rows.map(({ at }) => at)
 }
 
 export interface DeliveryStats {

@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import { type DecideAs, type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
@@ -30,7 +29,7 @@ type DueNotice = Notice & { endpointIds: string[] }
 /** Raises the event, unless it was raised before or no endpoint is subscribed. Resolves to true if it was raised. */
 export type Raise = (notice: Notice) => Promise<boolean>
 
-export function createRaise({ pool, decideAs }: { pool: pg.Pool; decideAs: DecideAs }): Raise {
+export function createRaise({ pool, decideAs }: { pool: Db; decideAs: DecideAs }): Raise {
   const decide = decideAs({ type: 'service', id: 'webhooks' })
   return async (notice) => {
     if ((await findDueNotices(pool, [notice])).length === 0) return false

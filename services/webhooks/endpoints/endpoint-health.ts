@@ -1,21 +1,23 @@
-import type { LRUCache } from 'lru-cache'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
 import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { findServiceIdsByEndpoint } from '../../../projections/gate/queries.ts'
-import { findEndpoint, findFailingSince } from '../../../projections/webhooks/queries.ts'
+import { iso } from '../../../projections/sessions/decision-json.ts'
+import { findEndpoint, findFirstFailures } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason } from '../../../schemas/events.ts'
 import { type FinishedAttempt, goneStatus } from '../deliveries/decide.ts'
+import { createRaise, findDueNotices, type Notice, noticeEvent } from '../raise.ts'
 import { alsoReadsServices, endpointDecisionOptions } from './commands.ts'
 import { decideDisableOrFlag, decideRecovery } from './decide.ts'
 
 /*
  * Automatic disabling of endpoints. An endpoint is disabled at once when it responds 410 (`gone`), and after failing
  * for five days (`failing`). An endpoint that active Gate services need for approvals is only flagged, until a delivery
- * succeeds.
+ * succeeds. `endpoint.failing` tells the other endpoints: after an hour of failures, and when the endpoint is disabled or
+ * flagged.
  */
 
 export type EndpointAttempt = Pick<
@@ -24,6 +26,8 @@ export type EndpointAttempt = Pick<
 >
 
 const failingMs = 5 * 24 * 60 * 60 * 1000
+const noticeMs = 60 * 60 * 1000
+const noticeFailures = 3
 const checkIntervalMs = 60_000
 
 export interface EndpointHealth {
@@ -46,7 +50,9 @@ export function createEndpointHealth({
 }): EndpointHealth {
   const decide = decideAs({ type: 'service', id: 'webhooks' })
   const pending = new Set<Promise<void>>()
-  const recentChecks = createLru<string, true>(10_000, { ttl: checkIntervalMs })
+  const raise = createRaise({ pool: db, decideAs })
+  // Times of the latest checks, by endpoint id.
+  const recentChecks = createLru<string, number>(10_000)
 
   async function disableOrFlag(
     { endpoint, attemptedAt }: EndpointAttempt,
@@ -55,19 +61,33 @@ export function createEndpointHealth({
     const path = pathOf(endpoint)
     const { organizationId, endpointId } = path
     const eventId = derivedId('evt', endpointId, reason, String(attemptedAt))
+    const now = clock()
     const events = await decide({
       ...endpointDecisionOptions(organizationId),
       ...alsoReadsServices,
-      load: async (tx) => ({
-        endpoint: await findEndpoint(tx, path),
-        services: await findServiceIdsByEndpoint(tx, endpointId),
-      }),
-      decide: (state) => decideDisableOrFlag(state, { reason, attemptedAt, eventId, now: clock() }),
+      async load(tx) {
+        const services = await findServiceIdsByEndpoint(tx, endpointId)
+        const [since = attemptedAt] = await findFirstFailures(tx, endpointId)
+        const notice = failingNotice(endpoint, {
+          since,
+          now,
+          disabledReason: services.length === 0 ? reason : null,
+        })
+        return {
+          endpoint: await findEndpoint(tx, path),
+          services,
+          notices: await findDueNotices(tx, [notice]),
+        }
+      },
+      decide({ notices, ...state }) {
+        const decided = decideDisableOrFlag(state, { reason, attemptedAt, eventId, now })
+        return decided.length === 0 ? [] : [...decided, ...notices.map(noticeEvent)]
+      },
     })
     const fields = { organization_id: organizationId, endpoint_id: endpointId, reason }
     for (const { type } of events) {
       if (type === 'WebhookEndpointDisabled') logger.info(fields, 'webhook endpoint disabled')
-      else
+      if (type === 'WebhookEndpointFlagged')
         logger.warn(fields, 'webhook endpoint flagged, not disabled: it receives signup approvals')
     }
   }
@@ -89,11 +109,22 @@ export function createEndpointHealth({
   }
 
   async function update(attempt: EndpointAttempt): Promise<void> {
-    const { endpoint, result } = attempt
+    const { endpoint, outcome, result } = attempt
     if (result === 'succeeded')
       return endpoint.flagged_reason === null ? undefined : recover(attempt)
-    const reason = await findDisableReason(attempt, { db, recentChecks, now: clock() })
-    if (reason) await disableOrFlag(attempt, reason)
+    const now = clock()
+    const isGone = outcome.kind === 'response' && outcome.status === goneStatus
+    if (isGone && endpoint.flagged_reason === null) return disableOrFlag(attempt, 'gone')
+    if (now - (recentChecks.get(endpoint.id) ?? -Infinity) < checkIntervalMs) return
+    recentChecks.set(endpoint.id, now)
+    if (isGone) return disableOrFlag(attempt, 'gone')
+    const failures = await findFirstFailures(db, endpoint.id)
+    const [since = now] = failures
+    if (now - since >= failingMs) return disableOrFlag(attempt, 'failing')
+    // Raised before if the endpoint is flagged.
+    if (endpoint.flagged_reason !== null || failures.length < noticeFailures) return
+    if (now - since >= noticeMs)
+      await raise(failingNotice(endpoint, { since, now, disabledReason: null }))
   }
 
   return {
@@ -116,18 +147,30 @@ export function createEndpointHealth({
   }
 }
 
-/** Checks an endpoint at most once a minute. `recentChecks`: ids of endpoints checked within the last minute. */
-async function findDisableReason(
-  { endpoint, outcome }: EndpointAttempt,
-  { db, recentChecks, now }: { db: Db; recentChecks: LRUCache<string, true>; now: number },
-): Promise<EndpointFlaggedReason | undefined> {
-  const isGone = outcome.kind === 'response' && outcome.status === goneStatus
-  if (isGone && endpoint.flagged_reason === null) return 'gone'
-  if (recentChecks.has(endpoint.id)) return undefined
-  recentChecks.set(endpoint.id, true)
-  if (isGone) return 'gone'
-  const since = await findFailingSince(db, endpoint.id)
-  return since !== undefined && now - since >= failingMs ? 'failing' : undefined
+// The occasion has the start of the failures and the status, so the event is raised once while the endpoint is active, and
+// once when it is disabled.
+function failingNotice(
+  endpoint: EndpointRow,
+  {
+    since,
+    now,
+    disabledReason,
+  }: { since: number; now: number; disabledReason: EndpointFlaggedReason | null },
+): Notice {
+  const { id, organization_id: organizationId, environment, name } = endpoint
+  const status = disabledReason === null ? 'active' : 'disabled'
+  const failing_since = iso(since)
+  const health = { id, name, status, disabled_reason: disabledReason, failing_since } as const
+  return {
+    organizationId,
+    environment,
+    type: 'endpoint.failing',
+    occasion: `${id} ${failing_since} ${status}`,
+    subject: { type: 'webhook_endpoint', id },
+    data: { object: 'webhook_endpoint_health', endpoint: health },
+    at: now,
+    exceptEndpointId: id,
+  }
 }
 
 const pathOf = ({ id: endpointId, organization_id: organizationId, environment }: EndpointRow) => ({

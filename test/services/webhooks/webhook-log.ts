@@ -3,7 +3,7 @@ import { readConfig } from '../../../infra/config.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { lastPositions } from '../../../infra/event-store/catch-up.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
-import { derivedHexId, randomId } from '../../../infra/ids.ts'
+import { type Clock, derivedHexId, randomId } from '../../../infra/ids.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../../infra/wire/webhooks/signature.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
@@ -37,6 +37,7 @@ export interface Endpoint {
 interface DispatcherStart {
   env?: Record<string, string | undefined>
   log?: EventLog
+  clock?: Clock
   logger?: typeof silent
 }
 
