@@ -16,8 +16,11 @@ import {
   type EndpointRow,
   webhookRetentionMs,
 } from '../../../projections/webhooks/tables.ts'
-import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
-import { resendDeliveries } from '../../webhooks/deliveries/resend.ts'
+import {
+  resendDeliveries,
+  retryDeliveries,
+  selectForRedelivery,
+} from '../../webhooks/deliveries/resend.ts'
 import { attemptJson, deliveryStatuses } from '../../webhooks/deliveries/schemas.ts'
 import { deliveryJson } from '../../webhooks/events/schemas.ts'
 import { choice, commaList, idArgument, jsonFlag, listLimit, since } from '../arguments.ts'
@@ -50,12 +53,14 @@ export function defineRedeliver(webhooks: Command): void {
         { endpoint: endpointId, ...options }: OperatorOptions & { endpoint?: string },
       ) =>
         runAndPrint(options, async (core) => {
-          const ids = await redeliver(asOperator(core, 'webhooks redeliver'), {
-            eventId,
-            endpointId,
-          })
+          const found = await findDeliveriesByEvent(core.pool, [eventId])
+          const [event] = found
+          if (!event)
+            throw notFound('event', 'no such event with deliveries; events are kept for 30 days.')
+          const endpointIds = selectForRedelivery(found, endpointId).map((row) => row.endpoint_id)
+          await retryDeliveries(asOperator(core, 'webhooks redeliver'), event, endpointIds)
           const deliveries = await findDeliveriesByEvent(core.pool, [eventId])
-          return outcomeOf(deliveries.filter(({ id }) => ids.includes(id)))
+          return outcomeOf(deliveries.filter((row) => endpointIds.includes(row.endpoint_id)))
         }),
     )
 }

@@ -1,32 +1,36 @@
+import { ApiError } from '../../../infra/errors/errors.ts'
 import {
   type CommandDeps,
   type DecidedEvent,
   type DecideRequest,
+  eventAbout,
   newId,
 } from '../../../infra/event-store/decide.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
+import { derivedId } from '../../../infra/ids.ts'
+import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
 import type { DeliveryType } from '../../../infra/wire/webhooks/events.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listResendable } from '../../../projections/webhooks/list-deliveries.ts'
-import { findDelivery, findEndpoints } from '../../../projections/webhooks/queries.ts'
+import { findDeliveriesByEvent, findEndpoints } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow, EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import {
-  redeliveryEvent,
-  refuseApproval,
-  requireActiveEndpoint,
-  requireActiveOrganization,
-} from './redeliver.ts'
 
 type Deps = Omit<CommandDeps, 'keyring'>
 
-/** Restarts a delivery with the full retry schedule, unless it is pending. Throws the errors of `decideResend`. */
-export async function retryDelivery(deps: Deps, delivery: DeliveryRow): Promise<void> {
-  refuseApproval(delivery.event_type)
-  await restart(deps, delivery, {
-    key: delivery.event_id,
-    load: async (tx) => [(await findDelivery(tx, delivery.id)) ?? delivery],
+/** Restarts the deliveries of an event to these endpoints, except pending ones. Throws the errors of `decideResend`. */
+export async function retryDeliveries(
+  deps: Deps,
+  { event_id, organization_id }: Pick<DeliveryRow, 'event_id' | 'organization_id'>,
+  endpointIds: string[],
+): Promise<void> {
+  await restart(deps, organization_id, endpointIds, {
+    key: event_id,
+    async load(tx) {
+      const deliveries = await findDeliveriesByEvent(tx, [event_id])
+      return deliveries.filter(({ endpoint_id }) => endpointIds.includes(endpoint_id))
+    },
   })
 }
 
@@ -49,74 +53,99 @@ export async function resendDeliveries(
   { id: endpoint_id, organization_id }: Pick<EndpointRow, 'id' | 'organization_id'>,
   { status, ...range }: ResendRange,
 ): Promise<{ resent: number; nextSince: number | null }> {
-  const statuses: DeliveryRow['status'][] = ['failed', 'skipped']
-  if (status === 'all') statuses.push('succeeded')
+  const failed = ['failed', 'skipped'] as const
+  const statuses = status === 'all' ? ([...failed, 'succeeded'] as const) : failed
   const query = { ...range, endpoint_id, status: statuses, limit: maxResent + 1 }
   let nextSince: number | null = null
-  const events = await restart(
-    deps,
-    { endpoint_id, organization_id },
-    {
-      key: endpoint_id,
-      // The deliveries can be in any partition.
-      reads: 'topic',
-      async load(tx) {
-        const page = firstPage(await listResendable(tx, query))
-        nextSince = page.nextSince
-        return page.deliveries
-      },
+  const events = await restart(deps, organization_id, [endpoint_id], {
+    key: endpoint_id,
+    // The deliveries can be in any partition.
+    reads: 'topic',
+    async load(tx) {
+      const found = await listResendable(tx, query)
+      const next = found[maxResent]?.created_at
+      if (next === undefined) return found
+      // The next call starts at a time, so the deliveries of one time belong together, even if there are more.
+      const earlier = found.filter(({ created_at }) => created_at < next)
+      nextSince = earlier.length > 0 ? next : next + 1
+      return earlier.length > 0 ? earlier : found
     },
-  )
+  })
   return { resent: events.length, nextSince }
-}
-
-/** Returns the first 1,000 rows: fewer or more, so that the next page can start at a time. */
-export function firstPage(rows: DeliveryRow[]) {
-  const next = rows[maxResent]?.created_at
-  if (next === undefined) return { deliveries: rows, nextSince: null }
-  const earlier = rows.filter(({ created_at }) => created_at < next)
-  return earlier.length > 0
-    ? { deliveries: earlier, nextSince: next }
-    : { deliveries: rows, nextSince: next + 1 }
 }
 
 /** Takes a lock per endpoint, so that a repeat sees that the deliveries are pending. */
 async function restart(
   { decide, clock, ...deps }: Deps,
-  { endpoint_id, organization_id }: Pick<DeliveryRow, 'endpoint_id' | 'organization_id'>,
+  organizationId: string,
+  endpointIds: string[],
   { load, ...request }: Pick<DecideRequest<DeliveryRow[]>, 'key' | 'reads' | 'load'>,
 ): Promise<DomainEvent[]> {
   const now = clock()
   const requestId = newId('evt', { ...deps, now })
   return decide({
     ...request,
-    locks: [`webhook-resend:${endpoint_id}`],
+    locks: endpointIds.map((id) => `webhook-resend:${id}`),
     topic: eventTopics.WebhookRedeliveryRequested,
     projection: 'webhooks',
-    async load(tx) {
-      const organization = await findOrganization(tx, organization_id)
-      const endpoint = (await findEndpoints(tx, [endpoint_id])).get(endpoint_id)
-      return { organization, endpoint, endpoint_id, deliveries: await load(tx) }
-    },
+    load: async (tx) => ({
+      organization: await findOrganization(tx, organizationId),
+      endpoints: [...(await findEndpoints(tx, endpointIds)).values()],
+      deliveries: await load(tx),
+    }),
     decide: (state) => decideResend(state, { requestId, now }),
   })
 }
 
-interface ResendState {
+export interface ResendState {
   organization: OrganizationRow | undefined
-  endpoint: EndpointRow | undefined
-  endpoint_id: string
+  endpoints: EndpointRow[]
   deliveries: DeliveryRow[]
 }
 
-/** Restarts the finished deliveries. Throws 409 if the endpoint or its organization is not active. */
+/**
+ * Restarts finished deliveries with the full retry schedule. Throws 409 if the organization or an endpoint is not active,
+ * or a delivery is that of an approval.
+ */
 export function decideResend(
-  { organization, endpoint, endpoint_id, deliveries }: ResendState,
-  command: { requestId: string; now: number },
+  { organization, endpoints, deliveries }: ResendState,
+  { requestId, now }: { requestId: string; now: number },
 ): DecidedEvent[] {
-  requireActiveOrganization(organization)
-  requireActiveEndpoint(endpoint, endpoint_id)
-  return deliveries
-    .filter(({ status }) => status !== 'pending')
-    .map((delivery) => redeliveryEvent(delivery, command))
+  if (deliveries.some(({ event_type }) => event_type === directEventType))
+    throw conflict(
+      'An approval cannot be redelivered: it is sent only while its session waits for the response.',
+    )
+  if (organization?.status !== 'active') throw conflict('The organization is not active.')
+  const disabled = endpoints.find(({ status }) => status !== 'active')
+  if (disabled) throw conflict(`The endpoint ${disabled.id} is not active; enable it first.`)
+  const finished = deliveries.filter(({ status }) => status !== 'pending')
+  return finished.map((delivery) => {
+    const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
+    const ids = { event_id, delivery_id, organization_id, environment, endpoint_id }
+    // The request is part of the id, so that a later one can restart the delivery again.
+    const eventId = derivedId('evt', requestId, delivery_id)
+    const data = { ...ids, requested_at: now }
+    return eventAbout(delivery, { type: 'WebhookRedeliveryRequested', data }, { eventId, now })
+  })
 }
+
+/**
+ * Returns the delivery to the endpoint, or without one, those that failed or were skipped. Throws 404 if there is no
+ * delivery to the endpoint, and 409 if there is nothing to redeliver.
+ */
+export function selectForRedelivery(deliveries: DeliveryRow[], endpointId?: string): DeliveryRow[] {
+  const selected = deliveries.filter(({ endpoint_id, status }) =>
+    endpointId ? endpoint_id === endpointId : status !== 'succeeded',
+  )
+  if (endpointId && selected.length === 0) {
+    const message = 'endpoint: the event was not for this endpoint.'
+    throw new ApiError('request.not_found', { message })
+  }
+  if (selected.length === 0)
+    throw conflict('All endpoints have received the event; name one to send it there again.')
+  const finished = selected.filter(({ status }) => status !== 'pending')
+  if (finished.length === 0) throw conflict('The event is still being delivered.')
+  return finished
+}
+
+const conflict = (message: string) => new ApiError('request.conflict', { message })

@@ -25,7 +25,7 @@ import { findDelivery, findEndpoint } from '../../../projections/webhooks/querie
 import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import { deliveriesJson } from '../events/routes.ts'
 import { deliverySchema } from '../events/schemas.ts'
-import { resendDeliveries, retryDelivery } from './resend.ts'
+import { resendDeliveries, retryDeliveries } from './resend.ts'
 import {
   attemptJson,
   attemptSchema,
@@ -138,7 +138,8 @@ function retryRoute(app: FastifyInstance, options: DeliveryRouteOptions): void {
     async run(request, { reply, toResponse }) {
       const delivery = await requireDelivery(pool, options, request)
       return idempotency.run({ request, reply }, async (command) => {
-        await retryDelivery(commandDeps(options, request, command), delivery)
+        const deps = commandDeps(options, request, command)
+        await retryDeliveries(deps, delivery, [delivery.endpoint_id])
         const current = (await findDelivery(pool, delivery.id)) ?? delivery
         const [data] = await deliveriesJson(pool, [current])
         return toResponse({ data })

@@ -12,7 +12,7 @@ import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
 import type { AttemptRow, DeliveryRow } from '../../../projections/webhooks/tables.ts'
-import { endpointIdSchema } from '../events/schemas.ts'
+import { deliverySchema, endpointIdSchema } from '../events/schemas.ts'
 import { unsignedHeaders } from './attempt.ts'
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'skipped'] as const
@@ -48,10 +48,7 @@ export const attemptSchema = z
       .nullable()
       .describe('Headers of the request without the signatures. Null for approvals.'),
     response_status: z.int().nullable().describe('Null if there was no response.'),
-    response_body: z
-      .string()
-      .nullable()
-      .describe('First 4,096 bytes of the response. Always null for approvals.'),
+    response_body: deliverySchema.shape.response_body,
     error: z.string().nullable().describe('Reason why the attempt failed; null if it succeeded.'),
   })
   .meta({ id: 'WebhookAttempt' })
