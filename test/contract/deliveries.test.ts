@@ -20,6 +20,7 @@ import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
 import { secretKey } from '../services/organizations/fixtures.ts'
 import { endpoint, endpointId, now, organization } from '../services/webhooks/endpoints/fixtures.ts'
+import { codeBlock } from '../support/code-block.ts'
 import { sessionScored } from '../support/session-scored.ts'
 
 const parameter = z.object({
@@ -188,6 +189,14 @@ describe('the webhooks of /openapi.json', () => {
       ])
     }
   })
+
+  test.each(deliveryTypes.filter((type) => type !== 'alert.closed'))(
+    'describe the example of %s in the guide',
+    async (type) => {
+      const example: unknown = JSON.parse(await codeBlock('guide/webhooks.md', `example: ${type}`))
+      expect(problems(bodySchema(type), example)).toEqual([])
+    },
+  )
 
   test('describe no body of another type', async () => {
     for (const event of events()) {

@@ -220,41 +220,33 @@ const envelope = z
   })
   .meta({ id: 'WebhookEventEnvelope' })
 
-const ofType = <Type extends string, Data extends z.ZodType>(type: Type, data: Data) =>
-  z.intersection(envelope, z.looseObject({ type: z.literal(type), data }))
+const ofType = <Type extends string, Data extends z.ZodType>(type: Type, data: Data, id: string) =>
+  z.intersection(envelope, z.looseObject({ type: z.literal(type), data })).meta({ id })
 
 export const fingerprintCalculatedEvent = ofType(
   'session.fingerprint.calculated',
   fingerprintPayload,
-).meta({
-  id: 'SessionFingerprintCalculatedWebhookEvent',
-})
-
-export const resultPersistedEvent = ofType('session.result.persisted', resultPayload).meta({
-  id: 'SessionResultPersistedWebhookEvent',
-})
-
-export const gateApprovedEvent = ofType('gate.session.approved', approvalPayload).meta({
-  id: 'GateSessionApprovedWebhookEvent',
-})
-
-export const keyExpiringEvent = ofType('key.expiring', keyPayload).meta({
-  id: 'KeyExpiringWebhookEvent',
-})
-
-export const endpointFailingEvent = ofType('endpoint.failing', endpointPayload).meta({
-  id: 'EndpointFailingWebhookEvent',
-})
-
-export const alertOpenedEvent = ofType('alert.opened', alertPayload).meta({
-  id: 'AlertOpenedWebhookEvent',
-})
-
-export const alertClosedEvent = ofType('alert.closed', alertPayload).meta({
-  id: 'AlertClosedWebhookEvent',
-})
-
-export const testEvent = ofType('webhook.test', testPayload).meta({ id: 'WebhookTestWebhookEvent' })
+  'SessionFingerprintCalculatedWebhookEvent',
+)
+export const resultPersistedEvent = ofType(
+  'session.result.persisted',
+  resultPayload,
+  'SessionResultPersistedWebhookEvent',
+)
+export const gateApprovedEvent = ofType(
+  'gate.session.approved',
+  approvalPayload,
+  'GateSessionApprovedWebhookEvent',
+)
+export const keyExpiringEvent = ofType('key.expiring', keyPayload, 'KeyExpiringWebhookEvent')
+export const endpointFailingEvent = ofType(
+  'endpoint.failing',
+  endpointPayload,
+  'EndpointFailingWebhookEvent',
+)
+export const alertOpenedEvent = ofType('alert.opened', alertPayload, 'AlertOpenedWebhookEvent')
+export const alertClosedEvent = ofType('alert.closed', alertPayload, 'AlertClosedWebhookEvent')
+export const testEvent = ofType('webhook.test', testPayload, 'WebhookTestWebhookEvent')
 
 export const deliverySchema = z
   .strictObject({
