@@ -18,8 +18,9 @@ import type { TimeRange } from '../../projections/sessions/count-groups.ts'
 import { iso } from '../../projections/sessions/decision-json.ts'
 import { hourMs } from '../../projections/sessions/hours.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { type Anomaly, decideAnomalies, findRises, minSessions } from './anomalies.ts'
+import { type Anomaly, decideAnomalies } from './anomalies.ts'
 import type { ReadbackOptions } from './options.ts'
+import { findRises, minSessions, sum } from './rises.ts'
 import { anomaliesSchema, type SessionAnomalies } from './schemas/anomalies.ts'
 import { filterQuery, filtersOf } from './session-filters.ts'
 
@@ -82,40 +83,46 @@ async function findAnomalies(
 ): Promise<SessionAnomalies> {
   const { since, until } = sources
   const days = Math.max(0, Math.min(maxBaselineDays, Math.floor((since - earliest) / dayMs)))
-  const { values, ...totals } = await countWatchedValues(tx, scope, { ...sources, minSessions })
-  const watched = values.filter(
-    ({ field, value }) => field !== 'signal' || roleOf(value) === 'risk',
+  const now = Map.groupBy(await countWatchedValues(tx, scope, { ...sources, minSessions }), keyOf)
+  const watched = [...now.values()].flatMap(([first]) =>
+    first?.field && (first.field !== 'signal' || roleOf(first.value) === 'risk')
+      ? [{ field: first.field, value: first.value }]
+      : [],
   )
-  const before = await countBaseline(tx, scope, baselineHours(sources, days), watched)
-  const slotsByValue = Map.groupBy(before, ({ field, value }) => `${field} ${value}`)
-  const baselineOf = (field: string | null, value: string) => {
-    const slots = Array.from({ length: Math.ceil((until - since) / hourMs) + 1 }, () => 0)
-    for (const { slot, sessions } of slotsByValue.get(`${field} ${value}`) ?? [])
-      slots[slot] = sessions
-    return slots
+  const baselineCounts = await countBaseline(tx, scope, baselineHours(sources, days), watched)
+  const before = Map.groupBy(baselineCounts, keyOf)
+  const first = since - (since % hourMs)
+  const length = Math.max(0, Math.ceil((until - first) / hourMs))
+  const countsOf = (key: string) => {
+    const zeros = () => Array.from({ length }, () => 0)
+    const counts = { sessions: zeros(), bots: zeros(), baseline: zeros(), peak: 0 }
+    for (const { hour, sessions, bots } of now.get(key) ?? []) {
+      counts.sessions[(hour - first) / hourMs] = sessions
+      counts.bots[(hour - first) / hourMs] = bots
+    }
+    for (const { slot, sessions, busiest } of before.get(key) ?? [])
+      if (slot === null) counts.peak += busiest / days
+      else counts.baseline[slot] = sessions
+    return counts
   }
-  const baseline = baselineOf(null, '')
-  const comparison = {
-    ...totals,
-    since,
-    until,
-    days,
-    baseline,
-    values: watched.map((count) => ({ ...count, baseline: baselineOf(count.field, count.value) })),
-  }
+  const total = countsOf(keyOf({ field: null, value: '' }))
+  const values = watched.map((value) => ({ ...value, ...countsOf(keyOf(value)) }))
+  const comparison = { ...total, since, until, days, values }
   const rises = findRises(comparison)
-  const matches = rises.length > 0 ? await countMatches(tx, scope, sources, rises) : []
+  const matches = rises.length > 0 ? await countMatches(tx, scope, rises) : []
   return {
     object: 'session_anomalies',
     since: iso(since),
     until: iso(until),
-    has_history: days > 0 && baseline.reduce((sum, n) => sum + n, 0) >= minSessions,
+    has_history: days > 0 && sum(total.baseline) >= minSessions,
     baseline_days: days,
     is_complete: !sources.isPartial,
-    sessions: totals.sessions,
+    sessions: sum(total.sessions),
     anomalies: decideAnomalies(comparison, rises, matches).map(anomalyJson),
   }
 }
+
+const keyOf = ({ field, value }: { field: string | null; value: string }) => `${field} ${value}`
 
 /** Returns the same hours of the days before. The first and the last hour may be compared in part. */
 function baselineHours({ since, until }: TimeRange, days: number): BaselineHour[] {
@@ -126,7 +133,7 @@ function baselineHours({ since, until }: TimeRange, days: number): BaselineHour[
     return { hour, weight, slot }
   })
   return Array.from({ length: days }, (_, day) =>
-    slots.map((slot) => ({ ...slot, hour: slot.hour - (day + 1) * dayMs })),
+    slots.map((slot) => ({ ...slot, day, hour: slot.hour - (day + 1) * dayMs })),
   ).flat()
 }
 
@@ -138,6 +145,7 @@ const anomalyJson = (anomaly: Anomaly): SessionAnomalies['anomalies'][number] =>
   bots: anomaly.bots,
   bot_lift: rounded(anomaly.botLift),
   started_at: iso(anomaly.startedAt),
+  ended_at: iso(anomaly.endedAt),
   series: anomaly.series.map(({ at, sessions, expected }) => ({
     start: iso(at),
     sessions,

@@ -12,12 +12,13 @@ const anomaly = z
       .describe(
         'Values that the sessions have in common, with the number of sessions that have each, most frequent first.',
       ),
-    sessions: count,
+    sessions: count.describe('Sessions in the hours in which they are far more than before.'),
     expected: factor.describe('Sessions expected from the baseline and the other sessions.'),
     lift: factor.describe('Share of all sessions, divided by the share in the baseline, smoothed.'),
     bots: count.describe('Sessions with the verdict `bot`.'),
     bot_lift: factor.describe('Share of the bots, divided by the share of the other sessions.'),
     started_at: timestamp.describe('Time of the first session above expectation.'),
+    ended_at: timestamp.describe('End of the last five minutes above expectation.'),
     series: z
       .array(z.strictObject({ start: timestamp, sessions: count, expected: factor }))
       .describe('Sessions by hour, or by five minutes if the period is at most three hours.'),

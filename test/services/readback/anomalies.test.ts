@@ -74,7 +74,7 @@ test('an attack on a usual day is one anomaly with its tool and path', async () 
     sessions: 730,
   })
   expect(body.data.anomalies).toHaveLength(1)
-  const [{ values, sessions, expected, started_at, series }] = body.data.anomalies
+  const [{ values, sessions, expected, started_at, ended_at, series }] = body.data.anomalies
   expect(values).toEqual(
     expect.arrayContaining([
       { field: 'attribution', value: 'tool:playwright', sessions },
@@ -83,7 +83,38 @@ test('an attack on a usual day is one anomaly with its tool and path', async () 
   )
   expect(values.map(({ value }: { value: string }) => value)).not.toContain('fresh_proofs')
   expect(Math.abs(sessions - expected - 250)).toBeLessThan(15)
-  expect(started_at).toBe('2025-11-01T09:25:00.000Z')
+  expect([started_at, ended_at]).toEqual(['2025-11-01T09:25:00.000Z', '2025-11-01T09:35:00.000Z'])
+  expect(series).toHaveLength(25)
+})
+
+test('half an hour of an attack on a busy day is one anomaly, with its times and path', async () => {
+  const { organizationId, key } = await readback.organization()
+  const start = now - 8.5 * hourMs
+  const inBusy = (facts: Partial<SessionScored>) => ({ ...facts, organization_id: organizationId })
+  await readback.score(...[...usualDay(now - 24 * hourMs), ...usualDay(now)].map(inBusy))
+  await readback.core.pool.query(
+    `insert into read.sessions select (jsonb_populate_record(s, jsonb_build_object(
+       'session_id', s.session_id || '-' || k, 'event_id', s.event_id || '-' || k))).*
+     from read.sessions s, generate_series(1, 19) k where s.organization_id = $1`,
+    [organizationId],
+  )
+  const wave = Array.from({ length: 250 }, (_, i) => playwright(start + i * 7200, '/login'))
+  await readback.score(...wave.map(inBusy))
+  while (await rollUpOnce(readback.core.pool, now - (now % hourMs)));
+  const { body } = await get(until(now), key)
+  expect(body.data.sessions).toBe(20 * 480 + 250)
+  expect(body.data.anomalies).toMatchObject([
+    {
+      values: expect.arrayContaining([
+        { field: 'attribution', value: 'tool:playwright', sessions: expect.any(Number) },
+        { field: 'page_path', value: '/login', sessions: expect.any(Number) },
+      ]),
+      started_at: '2025-11-01T01:10:00.000Z',
+      ended_at: '2025-11-01T01:40:00.000Z',
+    },
+  ])
+  const [{ sessions, expected, series }] = body.data.anomalies
+  expect(Math.abs(sessions - expected - 250)).toBeLessThan(25)
   expect(series).toHaveLength(25)
 })
 
