@@ -1,10 +1,10 @@
-import { type ComponentChildren, Fragment, render } from 'preact'
+import { Fragment, render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import '../../../infra/http/tokens.css'
 import '../../../infra/http/base.css'
 import './console.css'
 import type { LoggedInPerson } from '../schemas.ts'
-import { initLogin, Login, LoginFailure, loginFailure, reloadOnLoginLink } from './login/login.tsx'
+import { initLogin, Login, loginFailure, reloadOnLoginLink } from './login/login.tsx'
 import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
@@ -13,7 +13,7 @@ import { currentPage, hrefOf, interceptLinks, type PageAddress } from './shared/
 import { escapeInvisible, escapeInvisibleEverywhere } from './shared/escape-invisible.ts'
 import { person } from './shared/person.ts'
 import { startMinuteTicker } from './shared/span.ts'
-import { Skeleton } from './shell/loaded.tsx'
+import { FailureNote, Skeleton } from './shell/loaded.tsx'
 import { Shell } from './shell/shell.tsx'
 import { VisitorPage } from './visitors/visitor.tsx'
 import { VisitorsPage } from './visitors/visitors.tsx'
@@ -24,21 +24,32 @@ function Console() {
   useEffect(() => {
     document.title = here ? `${escapeInvisible(here.id ?? here.page)} · Tidegate` : 'Tidegate'
   }, [here])
-  if (loginFailure.value) return <LoginFailure {...loginFailure.value} />
+  if (loginFailure.value)
+    return (
+      <main class="login">
+        <FailureNote title="The console could not be loaded." {...loginFailure.value} />
+      </main>
+    )
   if (person.value === undefined) return <Skeleton />
   if (person.value === null) return <Login />
   return <Shell>{contentOf(here, person.value)}</Shell>
 }
 
 function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
-  if (!here)
-    return (
-      <DeadEnd title="Page not found">
-        <a href={hrefOf({ page: 'overview' })}>Go to the overview</a>
-      </DeadEnd>
-    )
-  if (!environments.includes(here.environment)) return <NoAccess environment={here.environment} />
-  return <Fragment key={here.environment}>{pageOf(here)}</Fragment>
+  const [fallback] = environments
+  if (here && environments.includes(here.environment))
+    return <Fragment key={here.environment}>{pageOf(here)}</Fragment>
+  const missing = here && `Your session has no access to the environment ${here.environment}`
+  return (
+    <section class="note">
+      <h1>{missing ?? 'Page not found'}</h1>
+      {fallback && (
+        <a href={hrefOf({ environment: fallback, page: 'overview' })}>
+          {missing ? `Go to ${fallback}` : 'Go to the overview'}
+        </a>
+      )}
+    </section>
+  )
 }
 
 function pageOf(here: PageAddress) {
@@ -62,26 +73,6 @@ function pageOf(here: PageAddress) {
     default:
       return <OverviewPage query={here.query} />
   }
-}
-
-function NoAccess({ environment }: { environment: string }) {
-  const [fallback] = person.value?.environments ?? []
-  return (
-    <DeadEnd title={`Your session has no access to the environment ${environment}`}>
-      {fallback && (
-        <a href={hrefOf({ environment: fallback, page: 'overview' })}>Go to {fallback}</a>
-      )}
-    </DeadEnd>
-  )
-}
-
-function DeadEnd({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <section class="note">
-      <h1>{title}</h1>
-      <p>{children}</p>
-    </section>
-  )
 }
 
 interceptLinks()

@@ -26,7 +26,7 @@ export async function initLogin(code = codeInAddress()): Promise<void> {
     person.value = current
   } catch (error) {
     if (!(error instanceof RequestFailure)) throw error
-    loginFailure.value = { message: error.message, retry: () => initLogin(unusedCode) }
+    loginFailure.value = { failure: error, retry: () => initLogin(unusedCode) }
     return
   }
   if (person.value && loginProblem.value) {
@@ -54,27 +54,8 @@ async function fetchPerson(): Promise<LoggedInPerson | null> {
   }
 }
 
-interface LoginFailureProps {
-  message: string
-  retry: () => void
-}
-
 /** Set if it is unknown whether somebody is signed in. */
-export const loginFailure = signal<LoginFailureProps | null>(null)
-
-export function LoginFailure({ message, retry }: LoginFailureProps) {
-  return (
-    <main class="login">
-      <div class="note bad" role="alert">
-        <strong>The console could not be loaded.</strong>
-        <p>{message}</p>
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
-      </div>
-    </main>
-  )
-}
+export const loginFailure = signal<{ failure: RequestFailure; retry: () => void } | null>(null)
 
 async function logIn(credentials: { code: string } | { secret_key: string }): Promise<void> {
   loginProblem.value = null

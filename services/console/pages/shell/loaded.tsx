@@ -7,19 +7,25 @@ const titles: Record<number, string> = {
   410: 'This was erased.',
 }
 
+interface FailureNoteProps {
+  failure: RequestFailure
+  retry: () => void
+  title?: string
+}
+
 /** An error in place of the content, with a retry button if that can help. */
-function FailureNote({ failure, retry }: { failure: RequestFailure; retry: () => void }) {
+export function FailureNote({ failure, retry, title }: FailureNoteProps) {
   const { status, message, requestId } = failure
   return (
     <div class="note bad" role="alert">
-      <strong>{titles[status] ?? 'This could not be loaded.'}</strong>
+      <strong>{title ?? titles[status] ?? 'This could not be loaded.'}</strong>
       <p>{message}</p>
       {requestId && (
         <p>
           Request <code>{requestId}</code>
         </p>
       )}
-      {(status === 429 || status >= 500) && (
+      {(status === 0 || status === 429 || status >= 500) && (
         <button type="button" onClick={retry}>
           Try again
         </button>
