@@ -110,30 +110,23 @@ const date = { day: 'numeric', month: 'short' } as const
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
 
 /** Returns formatters of bucket times: days in UTC, hours and minutes in the person's time zone. */
-export function bucketTimeFormats({ name }: ChartInterval, timeZone?: string) {
-  const formatIn = (zone: string | undefined, options: Intl.DateTimeFormatOptions) => {
-    const format = new Intl.DateTimeFormat('en-GB', { ...options, ...(zone && { timeZone: zone }) })
+export function bucketTimeFormats({ name }: ChartInterval, personZone?: string) {
+  const isDay = name === 'day'
+  const timeZone = isDay ? 'UTC' : personZone
+  const formatAs = (options: Intl.DateTimeFormatOptions) => {
+    const format = new Intl.DateTimeFormat('en-GB', { ...options, ...(timeZone && { timeZone }) })
     return (at: number) => format.format(at)
   }
-  const clock = formatIn(timeZone, time)
-  if (name === 'day') {
-    const day = formatIn('UTC', { ...date, year: 'numeric' })
-    return {
-      exact: day,
-      range: ({ since }: Bucket) => day(since),
-      tick: formatIn('UTC', date),
-      clock,
-    }
-  }
-  const exact = formatIn(timeZone, { ...date, year: 'numeric', ...time, timeZoneName: 'short' })
-  const end = formatIn(timeZone, { ...time, timeZoneName: 'short' })
-  const day = formatIn(timeZone, date)
-  const beginsDay = (at: number) => (name === 'hour' ? /^00:/ : /^00:00/).test(clock(at))
+  const zoned = { ...time, timeZoneName: 'short' } as const
+  const [clock, day, end] = [formatAs(time), formatAs(date), formatAs(zoned)]
+  const exact = formatAs({ ...date, year: 'numeric', ...(isDay ? {} : zoned) })
+  const beginsDay = (at: number) => isDay || (name === 'hour' ? /^00:/ : /^00:00/).test(clock(at))
   return {
-    exact,
-    range: ({ since, until }: Bucket) => `${exact(since)} to ${end(until)}`,
-    tick: (at: number) => (beginsDay(at) ? day(at) : clock(at)),
     clock,
+    exact,
+    range: ({ since, until }: Bucket) =>
+      isDay ? exact(since) : `${exact(since)} to ${end(until)}`,
+    tick: (at: number) => (beginsDay(at) ? day(at) : clock(at)),
   }
 }
 
