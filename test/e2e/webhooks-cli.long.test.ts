@@ -40,6 +40,7 @@ const eachAProcess = { intervalMs: 400 }
 const bothForms = { 'webhook-signature': 'valid', 'X-Foil-Signature': 'valid' }
 
 interface Delivery {
+  id: string
   event_id: string
   endpoint_id: string
   organization_id: string
@@ -160,15 +161,15 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const broken = await listening('--status', '500')
     const test = await triggered(broken.endpointId)
     const { event_id: id } = test
-    const letters = () => operate<Delivery[]>('dead-letters', 'development')
+    const failures = () => operate<Delivery[]>('deliveries', 'development', '--status', 'failed')
     await eventually(() => expect(broken.lines).toHaveLength(3), { timeoutMs: 20_000 })
     expect(broken.seen()).toMatchObject(
       [1, 2, 3].map((times_seen) => ({ event_id: id, times_seen })),
     )
     const about = { ...test, organization_id: server.credentials.organization_id }
     const failed = { ...about, status: 'failed', attempts: 3, response_status: 500 }
-    await eventually(async () => expect(await letters()).toMatchObject([failed]), eachAProcess)
-    const table = await webhooks('dead-letters')
+    await eventually(async () => expect(await failures()).toMatchObject([failed]), eachAProcess)
+    const table = await webhooks('deliveries')
     for (const cell of [id, about.organization_id, 'webhook.test', '500'])
       expect(table.stdout).toContain(cell)
 
@@ -176,9 +177,9 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const refused = await webhooks('redeliver', id)
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain('not active')
-    const told = await webhooks('dead-letters', '--redeliver', '--json')
-    expect(told.code).toBe(1)
-    expect(JSON.parse(told.stdout)).toMatchObject({ data: [{ event_id: id, redelivered: false }] })
+    const told = await webhooks('resend', test.endpoint_id, '--since', '1h')
+    expect(told).toMatchObject({ code: 1, stdout: '' })
+    expect(told.stderr).toContain('not active')
 
     const mended = await listening()
     expect(mended.endpointId).toBe(broken.endpointId)
@@ -189,14 +190,24 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
       const event = await api<{ webhook_deliveries: Delivery[] }>(`/events/${id}`)
       expect(event.webhook_deliveries).toMatchObject([{ status: 'succeeded', attempts: 4 }])
     })
-    expect(await letters()).toEqual([])
+    expect(await failures()).toEqual([])
+    const [{ id: deliveryId } = { id: '' }] = await operate<Delivery[]>(
+      'deliveries',
+      '--status',
+      'succeeded',
+    )
+    const attempts = await operate<{ succeeded: boolean; response_status: number }[]>(
+      'attempts',
+      deliveryId,
+    )
+    expect(attempts.map(({ response_status }) => response_status)).toEqual([500, 500, 500, 200])
     expect((await webhooks('redeliver', id)).stderr).toContain('name one')
     const again = await operate<Delivery[]>('redeliver', id, '--endpoint', test.endpoint_id)
     expect(again).toHaveLength(1)
     await eventually(() => expect(mended.lines).toHaveLength(2))
   }, 90_000)
 
-  it('lists what was skipped as its endpoint was disabled, and brings it back once that is enabled', async () => {
+  it('lists what was skipped as its endpoint was disabled, and resends it once that is enabled', async () => {
     const backend = await startBackend(500)
     const listener = await listening('--forward', backend.url)
     const endpointId = listener.endpointId ?? ''
@@ -205,35 +216,31 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     await backend.reached
     await api(`/webhooks/endpoints/${endpointId}`, { status: 'disabled' })
     backend.answer()
-    const skipped = (...args: string[]) =>
-      webhooks('dead-letters', '--skipped', '--endpoint', endpointId, ...args)
+    const deliveries = (status: string) =>
+      operate<Delivery[]>('deliveries', '--status', status, '--endpoint', endpointId)
+    const resend = (...args: string[]) => webhooks('resend', endpointId, '--since', '1h', ...args)
     await eventually(async () => {
-      const found = dataOf<Delivery[]>(await skipped('--json'))
-      expect(found).toMatchObject([{ ...about, status: 'skipped', attempts: 1 }])
+      expect(await deliveries('skipped')).toMatchObject([
+        { ...about, status: 'skipped', attempts: 1 },
+      ])
     }, eachAProcess)
-    expect(await operate<Delivery[]>('dead-letters', '--endpoint', endpointId)).toEqual([])
-    const refused = await skipped('--redeliver')
-    expect(refused).toMatchObject({ code: 1, stderr: '' })
-    expect(refused.stdout).toContain(
-      `${about.event_id} to ${endpointId}: The endpoint ${endpointId} is not active`,
-    )
+    const refused = await resend()
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(`The endpoint ${endpointId} is not active`)
 
     await listener.stop()
     const mended = await listening()
-    const brought = await skipped('--redeliver')
-    expect(brought).toMatchObject({
-      code: 0,
-      stdout: `${about.event_id} to ${endpointId}: queued\n`,
-    })
+    expect(await resend('--until', '30m')).toMatchObject({ stdout: 'Deliveries queued: 0\n' })
+    expect(await resend()).toMatchObject({ code: 0, stdout: 'Deliveries queued: 1\n' })
     await eventually(() => expect(mended.seen()).toMatchObject([{ event_id: about.event_id }]))
-    expect(dataOf<Delivery[]>(await skipped('--json'))).toEqual([])
+    expect(await deliveries('skipped,failed')).toEqual([])
   }, 90_000)
 
-  it('does not take an endpoint of others for one without dead letters', async () => {
+  it('does not take an endpoint of others for one without deliveries', async () => {
     const [known] = await endpoints()
     const create = ['org', 'create', '--name', 'Other', '--slug', 'other', '--json']
     dataOf(await cli(create, { DATA_DIR: server.dataDir }))
-    const foreign = await webhooks('dead-letters', 'other', '--endpoint', known?.id ?? '')
+    const foreign = await webhooks('deliveries', 'other', '--endpoint', known?.id ?? '')
     const stderr = 'endpoint: no such id in this organization.\n'
     expect(foreign).toMatchObject({ code: 1, stderr })
   })

@@ -55,8 +55,7 @@ export function defineRedeliver(webhooks: Command): void {
         runAndPrint(options, async (core) => {
           const found = await findDeliveriesByEvent(core.pool, [eventId])
           const [event] = found
-          if (!event)
-            throw notFound('event', 'no such event with deliveries; events are kept for 30 days.')
+          if (!event) throw notFound('event', 'no such event; events are kept for 30 days.')
           const endpointIds = selectForRedelivery(found, endpointId).map((row) => row.endpoint_id)
           await retryDeliveries(asOperator(core, 'webhooks redeliver'), event, endpointIds)
           const deliveries = await findDeliveriesByEvent(core.pool, [eventId])
@@ -147,7 +146,7 @@ export function defineResend(webhooks: Command): void {
           resent += page.resent
           from = page.nextSince
         }
-        return { data: { endpoint_id: id, resent }, text: `${resent} deliveries queued` }
+        return { data: { endpoint_id: id, resent }, text: `Deliveries queued: ${resent}` }
       }),
     )
 }
@@ -170,6 +169,7 @@ function outcomeOf(deliveries: DeliveryRow[]): CommandOutcome {
     return { ...deliveryJson(delivery), organization_id, environment }
   })
   const text = tableOf(deliveries, {
+    delivery: ({ id }) => id,
     event: ({ event_id }) => event_id,
     type: ({ event_type }) => event_type,
     organization: ({ organization_id }) => organization_id,
@@ -180,5 +180,5 @@ function outcomeOf(deliveries: DeliveryRow[]): CommandOutcome {
     error: ({ error }) => error,
     'last change': ({ updated_at }) => timeText(updated_at),
   })
-  return { data, text }
+  return { data, text: data.length > 0 ? text : 'None.' }
 }
