@@ -88,6 +88,7 @@ describe('the title of an anomaly', () => {
     bots: 260,
     bot_lift: 20,
     started_at: '2026-11-27T09:24:30.000Z',
+    ended_at: '2026-11-27T12:00:00.000Z',
     series: [],
   })
   const title = (...values: Parameters<typeof anomaly>[0]) =>
@@ -115,10 +116,21 @@ describe('the title of an anomaly', () => {
     expect(title(['asn', '64500', 260])).toBe('+250 sessions from AS64500 since 09:24')
   })
 
+  test('has the end if it ended more than a quarter of an hour ago', () => {
+    const ended = { ...anomaly([['page_path', '/', 260]]), ended_at: '2026-11-27T09:50:00.000Z' }
+    expect(anomalyTitle(ended, at, 'UTC')).toBe('+250 sessions on /, 09:24–09:50')
+    expect(anomalyTitle(ended, at - 2 * hour, 'UTC')).toBe('+250 sessions on / since 09:24')
+    expect(anomalyTitle(ended, at + 24 * hour, 'UTC')).toBe(
+      '+250 sessions on /, 27 Nov, 09:24–09:50',
+    )
+  })
+
   test('has the date if it began more than a day ago', () => {
     const later = at + 3 * 24 * hour
-    expect(anomalyTitle(anomaly([['page_path', '/', 260]]), later, 'UTC')).toBe(
-      '+250 sessions on / since 27 Nov, 09:24',
-    )
+    const lasting = {
+      ...anomaly([['page_path', '/', 260]]),
+      ended_at: new Date(later).toISOString(),
+    }
+    expect(anomalyTitle(lasting, later, 'UTC')).toBe('+250 sessions on / since 27 Nov, 09:24')
   })
 })

@@ -125,6 +125,7 @@ const anomalies = {
       bots: 260,
       bot_lift: 20,
       started_at: at8,
+      ended_at: at8,
       series: [{ start: at8, sessions: 260, expected: 10 }],
     },
   ],

@@ -6,7 +6,7 @@ import { RelativeTime } from '../shared/relative-time.tsx'
 import { now, type TimeSpan } from '../shared/span.ts'
 import { Sparkline } from '../shared/sparkline.tsx'
 import { Loaded } from '../shell/loaded.tsx'
-import { anomalyTitle, filtersOfAnomaly } from './anomaly-title.ts'
+import { anomalyTitle, endOfAnomaly, filtersOfAnomaly } from './anomaly-title.ts'
 import { sessionsHref, timesOf } from './links.ts'
 
 /** Values with a far larger share than in the same hours of the days before. */
@@ -49,7 +49,8 @@ interface AnomalyCardProps {
 function AnomalyCard({ anomaly, until }: AnomalyCardProps) {
   const { lift, bots, sessions, series } = anomaly
   const since = Math.floor(Date.parse(anomaly.started_at) / 60_000) * 60_000
-  const span = { since, until: Date.parse(until), last: undefined }
+  const end = endOfAnomaly(anomaly, now.value) ?? Date.parse(until)
+  const span = { since, until: end, last: undefined }
   return (
     <li>
       <a href={sessionsHref(span, filtersOfAnomaly(anomaly))}>
