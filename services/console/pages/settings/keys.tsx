@@ -7,7 +7,7 @@ import { CopyButton } from '../shared/copy.tsx'
 import { DataTable } from '../shared/data-table.tsx'
 import { Secret, useFormDialog } from '../shared/form-dialog.tsx'
 import { formatDateTime } from '../shared/format.ts'
-import { Menu } from '../shared/menu.tsx'
+import { Menu, MenuAction } from '../shared/menu.tsx'
 import { hasScope, organizationPath, person } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { now } from '../shared/span.ts'
@@ -184,9 +184,7 @@ function CreateKey() {
     <span>
       <Menu label="Create key" class="menu button">
         {kinds.map((kind) => (
-          <button key={kind.title} type="button" onClick={() => create(kind)}>
-            {kind.title}
-          </button>
+          <MenuAction key={kind.title} label={kind.title} onClick={() => create(kind)} />
         ))}
       </Menu>
       {dialog}
@@ -228,17 +226,9 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   return (
     <>
       <Menu class="plain" label="⋯" name={`Actions for ${name}`}>
-        <button type="button" onClick={edit}>
-          Edit
-        </button>
-        {status === 'active' && (
-          <button type="button" onClick={rotate}>
-            Rotate
-          </button>
-        )}
-        <button type="button" class="danger" onClick={revoke}>
-          Revoke
-        </button>
+        <MenuAction label="Edit" onClick={edit} />
+        {status === 'active' && <MenuAction label="Rotate" onClick={rotate} />}
+        <MenuAction label="Revoke" class="danger" onClick={revoke} />
       </Menu>
       {dialog}
     </>

@@ -56,6 +56,20 @@ export function Menu({ label, name, title, class: style = 'menu', children }: Me
   )
 }
 
+interface MenuActionProps {
+  label: string
+  class?: 'danger'
+  onClick: () => void
+}
+
+export function MenuAction({ label, class: style, onClick }: MenuActionProps) {
+  return (
+    <button type="button" class={style} onClick={onClick}>
+      {label}
+    </button>
+  )
+}
+
 const items = 'a, button, input, select'
 const margin = 8
 

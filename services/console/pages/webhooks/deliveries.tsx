@@ -14,10 +14,10 @@ import { Loaded } from '../shell/loaded.tsx'
 import { DeliveryBadge, EventLink, useEventKeys } from './events.tsx'
 
 /** Statuses of deliveries that did not arrive so far. */
-export const undelivered = ['failed', 'pending']
+export const undeliveredStatuses = ['failed', 'pending']
 
 const statuses = [
-  [undelivered.join(' '), 'failed or pending'],
+  [undeliveredStatuses.join(' '), 'failed or pending'],
   ...['failed', 'pending', 'succeeded', 'skipped'].map((name) => [name, name] as const),
 ] as const
 const types = deliveryTypes.map((name) => [name, name] as const)

@@ -3,11 +3,15 @@ import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefWith, navigate } from '../shared/address.ts'
 import { callApi } from '../shared/api.ts'
 import { type FormBody, useFormDialog } from '../shared/form-dialog.tsx'
-import { Menu } from '../shared/menu.tsx'
+import { Menu, MenuAction } from '../shared/menu.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { showResend } from './resend.tsx'
 
-const signingSecretOf = ({ data }: { data: WebhookEndpoint }) => data.signing_secret
+/** Sends a request whose response has the signing secret. */
+const issueSecret = (path: string, body?: object) =>
+  callApi<{ data: WebhookEndpoint }>(path, { method: 'POST', ...(body && { body }) }).then(
+    ({ data }) => data.signing_secret,
+  )
 
 const fieldsOf = (endpoint?: WebhookEndpoint) => [
   { name: 'name', label: 'Name', value: endpoint?.name },
@@ -50,11 +54,7 @@ export function AddEndpoint({ listPath }: { listPath: string }) {
       title: 'Add endpoint',
       action: 'Add',
       fields: fieldsOf(),
-      submit: (body) =>
-        callApi<{ data: WebhookEndpoint }>(listPath, {
-          method: 'POST',
-          body: endpointBody(body),
-        }).then(signingSecretOf),
+      submit: (body) => issueSecret(listPath, endpointBody(body)),
     })
   return (
     <>
@@ -95,10 +95,7 @@ export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
       title: `Rotate the secret of ${name}?`,
       action: 'Rotate secret',
       text: 'Deliveries are signed with both secrets for 24 hours, then only with the new one.',
-      submit: () =>
-        callApi<{ data: WebhookEndpoint }>(`${path}/rotations`, { method: 'POST' }).then(
-          signingSecretOf,
-        ),
+      submit: () => issueSecret(`${path}/rotations`),
     })
   const disable = () =>
     show({
@@ -107,34 +104,19 @@ export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
       text: 'It receives no events until you enable it. Pending deliveries are skipped.',
       submit: () => patch({ status: 'disabled' }),
     })
+  const resend = () => showResend({ name, path }, show)
   const enable = () => run(async () => void (await patch({ status: 'active' })))
   return (
     <>
       <Menu class="plain" label="⋯" name={`Actions for ${name}`}>
-        {status === 'active' && (
-          <button type="button" onClick={sendTest}>
-            Send test event
-          </button>
-        )}
-        {status === 'active' && (
-          <button type="button" onClick={() => showResend({ name, path }, show)}>
-            Resend …
-          </button>
-        )}
-        <button type="button" onClick={edit}>
-          Edit
-        </button>
-        <button type="button" onClick={rotate}>
-          Rotate secret
-        </button>
+        {status === 'active' && <MenuAction label="Send test event" onClick={sendTest} />}
+        {status === 'active' && <MenuAction label="Resend …" onClick={resend} />}
+        <MenuAction label="Edit" onClick={edit} />
+        <MenuAction label="Rotate secret" onClick={rotate} />
         {status === 'active' ? (
-          <button type="button" class="danger" onClick={disable}>
-            Disable
-          </button>
+          <MenuAction label="Disable" class="danger" onClick={disable} />
         ) : (
-          <button type="button" onClick={enable}>
-            Enable
-          </button>
+          <MenuAction label="Enable" onClick={enable} />
         )}
       </Menu>
       <MutationFailure failure={failure} />

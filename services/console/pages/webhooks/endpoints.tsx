@@ -1,12 +1,12 @@
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
-import { hrefOf, hrefWith } from '../shared/address.ts'
+import { hrefWith } from '../shared/address.ts'
 import { DataTable } from '../shared/data-table.tsx'
 import { formatDateTime, formatDuration, formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { now } from '../shared/span.ts'
-import { undelivered } from './deliveries.tsx'
+import { undeliveredStatuses } from './deliveries.tsx'
 import { EndpointActions } from './endpoint-actions.tsx'
 
 interface EndpointsProps {
@@ -28,32 +28,27 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
           {
             title: 'Name',
             class: 'clip',
-            cell: ({ id, name }) => <a href={deliveriesHref(id)}>{name}</a>,
+            cell: ({ id, name }) => <a href={hrefWith({ endpoint_id: id, open: null })}>{name}</a>,
           },
           { title: 'Health', cell: (endpoint) => <HealthBadge {...endpoint} /> },
-          { title: 'Delivered (24 h)', class: 'number', cell: describeDeliveries },
           {
-            title: 'Failed',
+            title: 'Delivered (24 h)',
             class: 'number',
-            cell: ({ id, health }) => {
-              const failed = (health?.deliveries ?? 0) - (health?.succeeded ?? 0)
-              return (
-                failed > 0 && <a href={deliveriesHref(id, undelivered)}>{formatNumber(failed)}</a>
-              )
-            },
+            cell: (endpoint) => <DeliveryCounts {...endpoint} />,
           },
           {
             title: 'Pending',
             class: 'number',
-            cell: ({ id, health }) =>
-              health &&
-              health.pending > 0 && (
-                <a href={deliveriesHref(id, ['pending'])}>{formatNumber(health.pending)}</a>
-              ),
+            cell: ({ health }) => formatNumber(health?.pending ?? 0),
           },
           { title: 'Latency p50, p95', class: 'number', cell: describeLatency },
           { title: 'URL', class: 'mono clip', cell: ({ url }) => url },
-          { title: 'Events', class: 'clip', cell: describeEvents },
+          {
+            title: 'Events',
+            class: 'clip',
+            cell: ({ event_types, filter }) =>
+              `${filter ? 'filtered: ' : ''}${event_types.join(', ')}`,
+          },
           hasScope('webhooks:manage') && {
             title: 'Actions',
             cell: (endpoint) => <EndpointActions {...{ endpoint, listPath }} />,
@@ -62,13 +57,6 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
       />
     </Panel>
   )
-}
-
-/** Returns the URL of the endpoint's deliveries in the last 24 hours, the period of its health. */
-function deliveriesHref(endpointId: string, statuses: readonly string[] = []): string {
-  const query = new URLSearchParams({ endpoint_id: endpointId })
-  for (const status of statuses) query.append('status', status)
-  return hrefOf({ page: 'webhooks', query })
 }
 
 const order = ['failing', 'healthy', 'idle', 'disabled']
@@ -106,19 +94,23 @@ function HealthBadge({ disabled_reason, health, previous_secret_ends_at: end }: 
   )
 }
 
-function describeDeliveries({ health }: WebhookEndpoint): string {
+function DeliveryCounts({ id, health }: WebhookEndpoint) {
   if (!health || health.deliveries === 0) return '–'
   const { deliveries, succeeded } = health
-  return `${formatPercent(succeeded, deliveries)} of ${formatNumber(deliveries)}`
-}
-
-function describeEvents({ event_types, filter }: WebhookEndpoint): string {
-  const { verdicts = [], min_risk_score: min } = filter ?? {}
-  return [
-    ...event_types,
-    ...verdicts.map((verdict) => `only ${verdict}`),
-    ...(min ? [`from score ${min}`] : []),
-  ].join(', ')
+  const undelivered = { endpoint_id: id, status: undeliveredStatuses, open: null }
+  return (
+    <>
+      {formatPercent(succeeded, deliveries)} of {formatNumber(deliveries)}
+      {succeeded < deliveries && (
+        <>
+          ,{' '}
+          <a href={hrefWith({ ...undelivered, last: '24h', since: null, until: null })}>
+            {formatNumber(deliveries - succeeded)} failed
+          </a>
+        </>
+      )}
+    </>
+  )
 }
 
 function describeLatency({ health }: WebhookEndpoint): string {

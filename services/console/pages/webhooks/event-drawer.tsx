@@ -103,20 +103,21 @@ function Attempts({ path }: { path: string }) {
   return (
     <Loaded response={response}>
       {({ data }) =>
-        data.toReversed().map((attempt, i) => (
-          <details key={attempt.attempt} class="attempt" open={i === 0}>
-            <AttemptDetails {...attempt} />
-          </details>
-        ))
+        data
+          .toReversed()
+          .map((attempt) => (
+            <Attempt key={attempt.attempt} {...attempt} isNewest={attempt === data.at(-1)} />
+          ))
       }
     </Loaded>
   )
 }
 
-function AttemptDetails(attempt: WebhookAttempt) {
+function Attempt({ isNewest, ...attempt }: WebhookAttempt & { isNewest: boolean }) {
   const { succeeded, response_status: status, response_body: body, request_headers } = attempt
+  const headers = Object.entries(request_headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   return (
-    <>
+    <details class="attempt" open={isNewest}>
       <summary>
         Attempt {attempt.attempt}{' '}
         <span class={`badge ${succeeded ? 'good' : 'bad'}`}>{status ?? 'No response'}</span>{' '}
@@ -127,13 +128,9 @@ function AttemptDetails(attempt: WebhookAttempt) {
       {request_headers && (
         <details>
           <summary>Request headers</summary>
-          <CodeBlock
-            code={Object.entries(request_headers)
-              .map(([name, value]) => `${name}: ${value}`)
-              .join('\n')}
-          />
+          <CodeBlock code={headers.join('\n')} />
         </details>
       )}
-    </>
+    </details>
   )
 }

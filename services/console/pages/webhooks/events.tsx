@@ -73,18 +73,12 @@ function Deliveries({ webhook_deliveries: deliveries }: WebhookEvent) {
   return deliveries.map((delivery) => <DeliveryBadge key={delivery.id} {...delivery} />)
 }
 
-const badgeClasses = {
-  pending: '',
-  delivering: '',
-  succeeded: 'good',
-  failed: 'bad',
-  skipped: 'warn',
-}
+const badgeClasses: Record<string, string> = { succeeded: 'good', failed: 'bad', skipped: 'warn' }
 
 export function DeliveryBadge({ status, attempts, response_status }: WebhookDelivery) {
   const isRetrying = status === 'pending' && attempts > 0
   return (
-    <span class={`badge ${isRetrying ? 'bad' : badgeClasses[status]}`}>
+    <span class={`badge ${isRetrying ? 'bad' : (badgeClasses[status] ?? '')}`}>
       {isRetrying ? 'retrying' : status} {response_status}
     </span>
   )
