@@ -23,7 +23,7 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
   const shown = columns.filter((column) => column !== false)
   return (
     <ScrollRegion label={label}>
-      <table class="rows data">
+      <table class="rows">
         <thead>
           <tr>
             {shown.map(({ title, class: style }) => (
