@@ -64,8 +64,6 @@ const filterSchema = atLeastOne({
     'Limits the session events that are sent. The first decision of a session that has the event counts: if it does not match, the event is not sent for a later one either. Null: all are sent.',
   )
 
-type FilterRequest = z.output<typeof filterSchema>
-
 export type EndpointHealthSummary = z.output<typeof healthSchema>
 
 export const endpointSchema = z
@@ -163,7 +161,7 @@ export interface EndpointRequest {
   name: string
   url: string
   event_types: readonly string[]
-  filter?: FilterRequest | undefined
+  filter?: z.output<typeof filterSchema> | undefined
 }
 
 export type EndpointSpec = Pick<WebhookEndpointCreated, 'name' | 'url' | 'event_types' | 'filter'>
@@ -181,7 +179,7 @@ export function checkedEndpointSpec(request: EndpointRequest, rules: AddressRule
     name: () => checkedEndpointName(request.name, parameterSet),
     url: () => checkedUrl(request.url, { rules, parameterSet }),
     event_types: () => checkedEventTypes(request.event_types, parameterSet),
-    filter: () => storedFilter(request.filter ?? null),
+    filter: () => storedFilter(request.filter),
   })
 }
 
@@ -201,7 +199,7 @@ export function checkedEndpointChanges(
 }
 
 // Contains each verdict once, in a fixed order.
-function storedFilter(filter: FilterRequest): EndpointFilter | null {
+function storedFilter(filter: EndpointRequest['filter']): EndpointFilter | null {
   if (!filter) return null
   const { verdicts, min_risk_score = null } = filter
   const sorted = verdicts && verdict.options.filter((option) => verdicts.includes(option))
