@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { derivedHexId, randomId, webhookEventId } from '../../../../infra/ids.ts'
+import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookDeliveryAttempted, WebhookEventRaised } from '../../../../schemas/events.ts'
 import { type ApiOrganization, startApi } from '../../../support/api.ts'
+import { visitorErased } from '../../../support/erased.ts'
 import { testCause } from '../../../support/projections.ts'
 import type { Send } from '../../../support/send.ts'
 
@@ -424,4 +426,43 @@ test('deliveries of another organization or environment look as if they did not 
       expect((await call(`deliveries${query}`)).body.data).toEqual([])
   }
   expect(await requests()).toEqual([])
+})
+
+/** Returns the columns of all webhook tables that contain the text, as `table.column`. */
+async function columnsWith(text: string): Promise<string[]> {
+  const found = new Set<string>()
+  for (const table of webhooksProjection.tables)
+    for (const row of (await api.pool.query(`select * from read.${table}`)).rows)
+      for (const [column, value] of Object.entries(row))
+        if (JSON.stringify(value)?.includes(text)) found.add(`${table}.${column}`)
+  return [...found].toSorted()
+}
+
+test('an erasure leaves nothing of what a receiver echoed, not even of a later attempt', async () => {
+  const marker = `robin-${randomBytes(8).toString('hex')}@person.example`
+  const echo = { response_body: marker, error: `no mailbox ${marker}` }
+  const erased = eventRaised({ data: JSON.stringify({ email: marker }) })
+  const kept = await raise('failed')
+  const { event_id, subject_id: session } = erased.data
+  await happen(
+    erased,
+    attempted(erased.data, { outcome: 'retrying', ...echo }),
+    attempted(erased.data, { outcome: 'failed', attempt: 2, ...echo }),
+  )
+  const columns = ['attempts.error', 'attempts.response_body', 'deliveries.error']
+  const all = [...columns, 'deliveries.response_body', 'events.data']
+  expect(await columnsWith(marker)).toEqual(all.map((name) => `webhook_${name}`))
+  expect((await list(`?session_id=${session}`)).map((delivery) => delivery.event_id)).toEqual([
+    event_id,
+  ])
+  await happen({
+    type: 'VisitorErased',
+    data: visitorErased([session], { organization_id: own.organizationId }),
+  })
+  await happen(attempted(erased.data, { outcome: 'failed', attempt: 3, ...echo }))
+  for (const text of [marker, session, event_id]) expect(await columnsWith(text)).toEqual([])
+  expect(await list(`?session_id=${session}`)).toEqual([])
+  expect((await send(`deliveries/${idOf(erased.data)}/attempts`)).status).toBe(404)
+  expect((await retry(erased.data)).status).toBe(404)
+  expect((await send(`deliveries/${idOf(kept)}/attempts`)).body.data).toHaveLength(1)
 })
