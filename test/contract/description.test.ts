@@ -175,6 +175,8 @@ describe('Idempotency-Key', () => {
       'createWebhookEndpoint',
       'markSessions',
       'mergeVisitors',
+      'resendWebhookDeliveries',
+      'retryWebhookDelivery',
       'rotateOrganizationApiKey',
       'rotateWebhookEndpointSecret',
       'sendTestWebhook',
