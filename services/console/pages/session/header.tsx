@@ -7,8 +7,8 @@ import { FactList } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { ShortId } from '../shared/short-id.tsx'
-import { DecisionBadge } from './band.tsx'
 import { LabelButtons } from './label-buttons.tsx'
+import { DecisionBadge } from './score.tsx'
 
 /** The verdict, with who, where and when. */
 export function SessionHeader({ session }: { session: SessionDetail }) {
@@ -52,8 +52,7 @@ function Visitor({ visitor }: { visitor: SessionDetail['visitor_fingerprint'] })
   const isNew = visitor.resolution.method?.endsWith('new')
   return (
     <>
-      <ShortId id={visitor.id} href={hrefOf({ page: 'visitors', id: visitor.id })} />{' '}
-      <span class="badge">{isNew ? 'new' : 'known'}</span>
+      <ShortId id={visitor.id} isLink /> <span class="badge">{isNew ? 'new' : 'known'}</span>
     </>
   )
 }

@@ -1,7 +1,7 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { formatDateTime, formatDuration, inWords } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
-import { DecisionBadge } from './band.tsx'
+import { DecisionBadge } from './score.tsx'
 
 type Entry = NonNullable<SessionDetail['timeline']>[number]
 

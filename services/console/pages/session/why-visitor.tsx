@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import type { Identification } from '../../../readback/schemas/identification.ts'
-import { hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { inWords } from '../shared/format.ts'
 import { FactList } from '../shared/panel.tsx'
@@ -57,12 +56,7 @@ function MatchReason({ decided_by: decidedBy, bits_needed: needed, chosen, next 
       {next && (
         <FactList
           facts={{
-            'Next candidate': (
-              <ShortId
-                id={next.visitor_id}
-                href={hrefOf({ page: 'visitors', id: next.visitor_id })}
-              />
-            ),
+            'Next candidate': <ShortId id={next.visitor_id} isLink />,
             'Rejected because': inWords(next.lost_because),
             ...matchFacts(next),
           }}

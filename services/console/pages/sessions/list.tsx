@@ -10,11 +10,11 @@ import { serverPath } from '../shared/server-path.ts'
 import { now, spanOf } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { BulkBar } from './bulk-bar.tsx'
+import { orderParameters, sortRows } from './columns.tsx'
 import { filterChanges, filterParameters, requestParameters } from './fields.ts'
 import { mergeNewest } from './merge-newest.ts'
 import { SessionRows } from './rows.tsx'
 import { useRowKeys, useSelection } from './selection.ts'
-import { orderParameters, sortRows } from './sort.tsx'
 import './sessions.css'
 
 const pageSize = 50

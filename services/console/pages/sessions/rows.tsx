@@ -3,11 +3,10 @@ import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { CopyButton } from '../shared/copy.tsx'
 import { shortId } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
-import { columnsIn, type NamedColumn, valuesOf } from './columns.tsx'
+import { columnsIn, type NamedColumn, SortHeader, valuesOf } from './columns.tsx'
 import { filterTitles, parseFilters, valueText, withFilter, withOnlyFilter } from './fields.ts'
 import { hrefOfFilters } from './filters.tsx'
 import { type Selection, shownSessionId, showSession } from './selection.ts'
-import { SortHeader } from './sort.tsx'
 
 interface SessionRowsProps {
   rows: SessionSummary[]

@@ -1,6 +1,6 @@
 import { causedNames } from '../../../../schemas/events.ts'
 import type { AuditEntry } from '../../../organizations/schemas.ts'
-import { hrefOf, hrefWith, type PageName } from '../shared/address.ts'
+import { hrefWith } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { DataTable } from '../shared/data-table.tsx'
 import { shortId } from '../shared/format.ts'
@@ -9,6 +9,7 @@ import { NextPageButton } from '../shared/next-page-button.tsx'
 import { usePages } from '../shared/pages.ts'
 import { organizationPath } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
+import { IdLink } from '../shared/short-id.tsx'
 import { now, spanOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { Loaded } from '../shell/loaded.tsx'
@@ -86,10 +87,7 @@ export function AuditLog({ query }: { query: URLSearchParams }) {
   )
 }
 
-const subjectPages: Record<string, PageName> = { sid: 'sessions', vid: 'visitors' }
-
 function Subject({ id, name }: { id: string; name: string | undefined }) {
-  const page = subjectPages[id.split('_', 1)[0] ?? '']
-  if (page) return <a href={hrefOf({ page, id })}>{shortId(id)}</a>
+  if (/^[sv]id_/.test(id)) return <IdLink id={id} />
   return <span title={id}>{name ?? shortId(id)}</span>
 }

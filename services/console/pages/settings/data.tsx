@@ -1,16 +1,19 @@
+import { useState } from 'preact/hooks'
 import type { Organization } from '../../../organizations/schemas.ts'
 import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
+import type { Engines } from '../../schemas.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
+import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { FactList, Panel } from '../shared/panel.tsx'
-import { organizationPath } from '../shared/person.ts'
+import { organizationPath, person } from '../shared/person.ts'
 import { RelativeTime } from '../shared/relative-time.tsx'
 import { isoTime, now } from '../shared/span.ts'
+import { canTeach, engineNames, teachThisEngine } from '../shared/teach.ts'
 import { Loaded } from '../shell/loaded.tsx'
-import { EnginesPanel } from './engines.tsx'
 
 const modelPath = '/v1/scoring/model'
 
@@ -19,6 +22,8 @@ export function DataAndLimits() {
   const path = organizationPath()
   const organization = useResponse<{ data: Organization }>(path)
   const model = useResponse<{ data: ScoringModelResponse }>(modelPath)
+  // Polled, because visitors also teach engines, and answers count only after a few seconds.
+  const engines = useResponse<{ data: Engines }>('/engines', { pollMs: 5000 })
   return (
     <>
       <Loaded response={organization} lines={6}>
@@ -43,7 +48,7 @@ export function DataAndLimits() {
             </Panel>
           )}
         </Loaded>
-        <EnginesPanel />
+        <Loaded response={engines}>{({ data }) => <EnginesPanel engines={data} />}</Loaded>
       </div>
       <ApiRequest paths={[path, modelPath]} />
     </>
@@ -92,6 +97,42 @@ function Limits({ organization: { rate_limits: limits } }: { organization: Organ
           }),
         }}
       />
+    </Panel>
+  )
+}
+
+function EnginesPanel({ engines: { engines, own_engine } }: { engines: Engines }) {
+  const { run, isRunning, failure } = useMutation()
+  const [isTaught, setTaught] = useState(false)
+  const teach = () =>
+    run(async () => {
+      setTaught(false)
+      await teachThisEngine()
+      setTaught(true)
+    })
+  const progress = engines.map(({ engine, is_learned, visitors, visitors_needed }) => [
+    engineNames[engine] ?? engine,
+    is_learned ? 'learned' : `${visitors} of ${visitors_needed} visitors`,
+  ])
+  return (
+    <Panel title="Browser engines">
+      <FactList facts={Object.fromEntries(progress)} />
+      <p class="hint">
+        Tidegate learns each engine from visitors, or when you teach it with your browser. Until
+        then, sessions of that engine without natural input are inconclusive.
+      </p>
+      {person.value && canTeach(person.value) && own_engine && (
+        <p>
+          <button type="button" disabled={isRunning} onClick={teach}>
+            Teach {engineNames[own_engine] ?? own_engine} with this browser
+          </button>{' '}
+          <span role="status">
+            {isRunning && 'Answering questions. This takes up to a minute.'}
+            {isTaught && 'Learned. New sessions use it within seconds.'}
+          </span>
+        </p>
+      )}
+      <MutationFailure failure={failure} />
     </Panel>
   )
 }

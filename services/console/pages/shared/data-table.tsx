@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { ScrollRegion } from './scroll-region.tsx'
 
 interface TableColumn<Row> {
   title: string
@@ -18,11 +17,12 @@ interface DataTableProps<Row> {
   openKey?: string | null
 }
 
-/** A table with rows of one line. */
+/** A table with rows of one line. If it is wider than the page, it scrolls on its own. */
 export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTableProps<Row>) {
   const shown = columns.filter((column) => column !== false)
   return (
-    <ScrollRegion label={label}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: must be focusable to scroll by keyboard
+    <section class="scroll" aria-label={label} tabIndex={0}>
       <table class="rows">
         <thead>
           <tr>
@@ -53,6 +53,6 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
           ))}
         </tbody>
       </table>
-    </ScrollRegion>
+    </section>
   )
 }

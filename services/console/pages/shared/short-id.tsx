@@ -1,12 +1,13 @@
+import { hrefOf } from './address.ts'
 import { CopyButton } from './copy.tsx'
 import { shortId } from './format.ts'
 
 /** A shortened id with a button that copies the whole id. */
-export function ShortId({ id, href }: { id: string; href?: string }) {
+export function ShortId({ id, isLink = false }: { id: string; isLink?: boolean }) {
   return (
     <span class="short-id">
-      {href ? (
-        <IdLink id={id} href={href} />
+      {isLink ? (
+        <IdLink id={id} />
       ) : (
         <span class="mono" title={id}>
           {shortId(id)}
@@ -17,9 +18,12 @@ export function ShortId({ id, href }: { id: string; href?: string }) {
   )
 }
 
-/** A shortened id that links to its page. */
-export const IdLink = ({ id, href }: { id: string; href: string }) => (
-  <a class="mono" href={href} title={id}>
-    {shortId(id)}
-  </a>
-)
+/** A shortened id of a session or visitor that links to its page. */
+export function IdLink({ id }: { id: string }) {
+  const page = id.startsWith('sid_') ? 'sessions' : 'visitors'
+  return (
+    <a class="mono" href={hrefOf({ page, id })} title={id}>
+      {shortId(id)}
+    </a>
+  )
+}

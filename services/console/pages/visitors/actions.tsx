@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
-import { hrefOf } from '../shared/address.ts'
 import { callApi } from '../shared/api.ts'
 import { downloadJson } from '../shared/download.ts'
 import { useFormDialog } from '../shared/form-dialog.tsx'
@@ -39,11 +38,7 @@ export function Actions({ visitor: { id, lifecycle }, selected, onErased }: Acti
     setResult(
       <>
         Moved {pluralize('session', moved.length)} to{' '}
-        {newId ? (
-          <IdLink id={newId} href={hrefOf({ page: 'visitors', id: newId })} />
-        ) : (
-          'this visitor'
-        )}
+        {newId ? <IdLink id={newId} /> : 'this visitor'}
       </>,
     )
   }

@@ -1,6 +1,5 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { WhyVisitor } from '../session/why-visitor.tsx'
-import { hrefOf } from '../shared/address.ts'
 import { formatDuration } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
 import { NextPageButton } from '../shared/next-page-button.tsx'
@@ -67,7 +66,7 @@ function Entry({ row, previous, selected, onSelect }: EntryProps) {
               aria-label={`Select ${id}`}
             />
           )}
-          <IdLink id={id} href={hrefOf({ page: 'sessions', id })} />
+          <IdLink id={id} />
           <RelativeTime at={decision.evaluated_at} />
           {facts && (
             <span>

@@ -88,8 +88,7 @@ function Gone({ id, mergedInto, erasure }: GoneProps) {
       )}
       {mergedInto && (
         <p>
-          The sessions of <ShortId id={id} /> moved to{' '}
-          <IdLink id={mergedInto} href={hrefOf({ page: 'visitors', id: mergedInto })} />.
+          The sessions of <ShortId id={id} /> moved to <IdLink id={mergedInto} />.
         </p>
       )}
     </section>

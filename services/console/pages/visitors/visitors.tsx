@@ -109,8 +109,7 @@ const VisitorTable = ({ rows }: { rows: ListedVisitor[] }) => (
     columns={[
       {
         title: 'Visitor',
-        cell: ({ id }) =>
-          id ? <IdLink id={id} href={hrefOf({ page: 'visitors', id })} /> : 'none',
+        cell: ({ id }) => (id ? <IdLink id={id} /> : 'none'),
       },
       { title: 'Verdict', cell: ({ latest }) => latest && <VerdictBadge {...latest} /> },
       { title: 'Last seen', cell: ({ lastSeen }) => <RelativeTime at={lastSeen} /> },
