@@ -43,6 +43,8 @@ export interface Context {
   webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
   /** A saved view of the live environment. */
   viewId(options: { fresh: boolean }): Promise<string>
+  /** An alert on that view. */
+  alertId(options: { fresh: boolean }): Promise<string>
   /** Somebody whom the organization knows. */
   person(options: { fresh: boolean }): Promise<Person>
   /** The organization's services and accounts. */

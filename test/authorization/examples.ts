@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { derivedHexId } from '../../infra/ids.ts'
 import { addAgentDirectory } from '../../services/organizations/agent-directories.ts'
 import { type Context, type Endpoint, keyed, type OpenEndpoint } from './endpoint.ts'
 import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'
@@ -28,6 +29,14 @@ const visitorPath = (rest = '', ends = false) =>
     async ({ person }, options) => `/visitors/${(await person(options)).visitorId}${rest}`,
     ends,
   )
+const deliveryPath = (rest: string) =>
+  ownedPath(async ({ webhook }, options) => {
+    const { eventId, endpointId } = await webhook(options)
+    const deliveryId = derivedHexId('wdlv', eventId, endpointId)
+    return `/webhooks/deliveries/${deliveryId}${rest}`
+  })
+const alertPath = (ends = false) =>
+  ownedPath(async ({ alertId }, options) => `/alerts/${await alertId(options)}`, ends)
 const viewPath = (ends = false) =>
   ownedPath(async ({ viewId }, options) => `/views/${await viewId(options)}`, ends)
 const userPath = (rest = '', ends = false) =>
@@ -126,6 +135,21 @@ export const endpoints: Record<string, Endpoint> = {
     body: () => ({ name: `View ${random()}` }),
   }),
   deleteView: keyed('DELETE', viewPath(true), 'views:manage', absent),
+  listAlerts: keyed('GET', organizationPath('/alerts'), 'sessions:list'),
+  createAlert: keyed('POST', organizationPath('/alerts'), 'views:manage', {
+    success: 201,
+    elsewhere: 422,
+    body: async ({ viewId }) => ({
+      view_id: await viewId({ fresh: false }),
+      kind: 'count',
+      threshold: 60,
+    }),
+  }),
+  updateAlert: keyed('PATCH', alertPath(), 'views:manage', {
+    ...absent,
+    body: () => ({ threshold: 70 }),
+  }),
+  deleteAlert: keyed('DELETE', alertPath(true), 'views:manage', absent),
   listVisitorFingerprints: keyed('GET', '/v1/fingerprints', 'fingerprints:list'),
   getVisitorFingerprint: keyed(
     'GET',
@@ -205,6 +229,17 @@ export const endpoints: Record<string, Endpoint> = {
   rotateWebhookEndpointSecret: keyed('POST', endpointPath('/rotations', true), 'webhooks:manage', {
     success: 201,
     ...absent,
+  }),
+  listWebhookDeliveries: keyed('GET', organizationPath('/webhooks/deliveries'), 'webhooks:read'),
+  listWebhookAttempts: keyed('GET', deliveryPath('/attempts'), 'webhooks:read', absent),
+  retryWebhookDelivery: keyed('POST', deliveryPath('/retry'), 'webhooks:manage', {
+    success: 202,
+    elsewhere: 404,
+  }),
+  resendWebhookDeliveries: keyed('POST', endpointPath('/resend'), 'webhooks:manage', {
+    success: 202,
+    elsewhere: 404,
+    body: () => ({ since: new Date(Date.now() - 3_600_000).toISOString() }),
   }),
   sendTestWebhook: keyed('POST', endpointPath('/test'), 'webhooks:manage', {
     success: 202,

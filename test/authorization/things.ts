@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { addView } from '../../services/readback/views/commands.ts'
+import { newId } from '../../infra/event-store/decide.ts'
+import { decideAlertSave } from '../../services/readback/views/alert-decide.ts'
+import { newAlert } from '../../services/readback/views/alert-store.ts'
+import { addView, changeViews } from '../../services/readback/views/commands.ts'
 import type { Credential, Tenants } from './credential.ts'
 import { createCredentials } from './credentials.ts'
 import type { Context } from './endpoint.ts'
@@ -14,12 +17,16 @@ import type { World } from './world.ts'
 export function thingsOf(world: World, organizationId: string) {
   const issue = async () =>
     (await world.issue({ organizationId, type: 'secret', scopes: ['api_keys:manage'] })).keyId
+  const viewId = stayingOrFresh(() => saveView(world, organizationId))
   return {
     organizationId,
     keyId: stayingOrFresh(issue),
     webhook: stayingOrFresh(() => world.webhook(organizationId)),
     person: stayingOrFresh(() => world.person(organizationId)),
-    viewId: stayingOrFresh(() => saveView(world, organizationId)),
+    viewId,
+    alertId: stayingOrFresh(async () =>
+      saveAlert(world, organizationId, await viewId({ fresh: false })),
+    ),
   }
 }
 
@@ -29,6 +36,16 @@ const saveView = (world: World, organizationId: string) =>
     { organizationId, environment: 'live' },
     { name: randomBytes(6).toString('hex'), query: 'verdict=bot' },
   )
+
+async function saveAlert(world: World, organizationId: string, view_id: string) {
+  const scope = { organizationId, environment: 'live' } as const
+  const now = world.deps.clock()
+  const id = newId('alert', { ...world.deps, now })
+  const settings = { view_id, kind: 'count', threshold: 60, window_minutes: 60 } as const
+  const alert = newAlert(scope, { id, now, ...settings })
+  await changeViews(world.deps, scope, (views, alerts) => decideAlertSave(alerts, views, alert))
+  return id
+}
 
 function stayingOrFresh<T>(make: () => Promise<T>): (options: { fresh: boolean }) => Promise<T> {
   let staying: Promise<T> | undefined
