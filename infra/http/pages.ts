@@ -135,7 +135,7 @@ export interface CompressedFile {
   etag: string
 }
 
-export async function compress(content: string | Buffer): Promise<CompressedFile> {
+async function compress(content: string | Buffer): Promise<CompressedFile> {
   const plain = Buffer.from(content)
   return { plain, gzipped: await promisify(gzip)(plain), etag: etagOf(plain) }
 }
