@@ -152,6 +152,20 @@ const health: EndpointHealthSummary = {
   last_failure: { at: at8, event_id: idOf('evt', 3), response_status: 500, error: null },
 }
 
+/** Deliveries of the recorded events, as their endpoints list them, and their attempts. */
+const deliveries = rowsOf('list events: all').flatMap((event) => event.webhook_deliveries)
+const attempts = [1, 2].map((attempt) => ({
+  object: 'webhook_attempt',
+  attempt,
+  succeeded: false,
+  attempted_at: at8,
+  duration_ms: 1200,
+  request_headers: { 'webhook-id': idOf('evt', 3) },
+  response_status: 500,
+  response_body: `Not today, ${attempt}.`,
+  error: null,
+}))
+
 const kept_days = { session_days: 90, decision_days: 30, visitor_days: 0, webhook_days: 30 }
 const rate_limits = { secret: 600, publishable: 3000, scored_requests: 12_000, console: 600 }
 
@@ -166,6 +180,12 @@ const full: Api = (apiPath) => {
     const { data_policy, ...organization } = Object(recordedAs('own organization').data)
     const data = { ...organization, data_policy: { ...data_policy, kept_days }, rate_limits }
     return { json: { data } }
+  }
+  if (apiPath.endsWith('/attempts')) return { json: { data: attempts } }
+  if (apiPath.includes('/webhooks/deliveries?')) {
+    const endpoint = new URLSearchParams(apiPath.split('?')[1]).get('endpoint_id')
+    const data = deliveries.filter(({ endpoint_id }) => endpoint_id === endpoint)
+    return { json: { data, pagination: { limit: 50, has_more: false } } }
   }
   if (apiPath.endsWith('/webhooks/endpoints'))
     return { json: { data: rowsOf('list endpoints').map((row) => ({ ...row, health })) } }
@@ -342,6 +362,12 @@ const cases: PageCase[] = [
       'succeeded 200',
     ],
     empty: ['No endpoints yet.', 'No events yet.'],
+  },
+  {
+    at: `live/webhooks?endpoint_id=${idOf('we', 3)}`,
+    parts: 2,
+    data: ['Deliveries to Refuses', '25 % of 4, 3 failed', 'failed 500', 'webhook.test 2'],
+    empty: ['No deliveries match these filters in this period.'],
   },
   {
     at: 'live/settings',
@@ -633,7 +659,7 @@ describe('every page', () => {
 
   test.each([
     [`sessions?open=${idOf('sid', 13)}`, ['Open as page', 'bot 100'], 'inconclusive 40'],
-    [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today.'], 'failed 500'],
+    [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today, 2.'], 'failed 500'],
   ])('%s opens a row and highlights it in the list', async (at, shown, row) => {
     await open(`live/${at}`)
     await expectTexts(...shown)
@@ -696,6 +722,7 @@ describe('every page', () => {
     for (const [at, shown] of [
       ['live/sessions', 'com.example.shop'],
       ['live/visitors', shownVisitor],
+      [`live/webhooks?endpoint_id=${idOf('we', 3)}`, 'failed 500'],
     ] as const) {
       await open(at)
       await page.getByRole('button', { name: 'Load more' }).click()
@@ -871,6 +898,105 @@ test('the id of an event in the URL is encoded in the request', async () => {
   const request = page.waitForRequest(/events.a%2Fb/)
   await open('live/webhooks?open=a%2Fb')
   expect((await request).url()).toMatch(/\/events\/a%2Fb$/)
+})
+
+test('the failures of an endpoint are filtered, and opening one requests no other period', async () => {
+  await open('live/webhooks')
+  await page.getByRole('link', { name: '3 failed' }).first().click()
+  await expectTexts('Deliveries to Refuses')
+  expect(await page.getByRole('row', { name: /Accepts/ }).count()).toBe(0)
+  const status = page.getByLabel('Statuses')
+  expect(await status.inputValue()).toBe('failed pending')
+  expect(new URL(page.url()).searchParams.getAll('status')).toEqual(['failed', 'pending'])
+  const lists: string[] = []
+  page.on('request', (request) => lists.push(new URL(request.url()).search))
+  await status.selectOption('failed')
+  await page.getByRole('link', { name: 'webhook.test' }).click()
+  const drawer = page.getByRole('complementary')
+  await drawer.getByText('Not today, 2.').waitFor()
+  expect(await drawer.getByText('Not today, 1.').isVisible()).toBe(false)
+  await drawer.getByText('Attempt 1').press('Enter')
+  await drawer.getByText('Not today, 1.').waitFor()
+  const periods = lists
+    .filter((search) => search.includes('status='))
+    .map((search) => {
+      const query = new URLSearchParams(search)
+      return [query.get('since'), query.getAll('status').join()]
+    })
+  expect(new Set(periods.map(String)).size).toBe(1)
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: 'Show all endpoints' }).click()
+  await expectTexts('Accepts')
+})
+
+describe('deliveries are sent again', () => {
+  const bodies: { since: string; until: string; status: string }[] = []
+  const resends = async (respond: (n: number) => Promise<StubResponse>) => {
+    bodies.length = 0
+    api = (apiPath, route) => {
+      if (!apiPath.endsWith('/resend')) return full(apiPath, route)
+      bodies.push(route.request().postDataJSON())
+      return respond(bodies.length)
+    }
+    await open('live/webhooks')
+    await page.getByRole('button', { name: 'Actions for Refuses' }).click()
+    await page.getByRole('button', { name: 'Resend …' }).click()
+    await page.getByLabel('Deliveries').selectOption('all')
+    await page.getByLabel('From').fill('2026-11-26T08:00')
+    await page.getByRole('button', { name: 'Resend', exact: true }).click()
+  }
+  const resent = (count: number, next_since: string | null) => ({
+    json: { data: { object: 'webhook_resend', resent: count, next_since } },
+  })
+
+  test('request by request, until none is left', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    await resends(async (n) => {
+      if (n === 1) return resent(1000, at8)
+      await released
+      return resent(3, null)
+    })
+    await expectTexts('Queued 1 000 deliveries …')
+    release()
+    await expectTexts('Queued 1 003 deliveries.')
+    expect(bodies.map(({ since, status }) => [since, status])).toEqual([
+      [new Date('2026-11-26T08:00').toISOString(), 'all'],
+      [at8, 'all'],
+    ])
+    expect(new Set(bodies.map(({ until }) => until)).size).toBe(1)
+  })
+
+  test('and a failed request shows how many were queued before', async () => {
+    await resends(async (n) => (n === 1 ? resent(1000, at8) : failed(503)))
+    await expectTexts('Queued 1 000 deliveries …', 'The server says why.')
+  })
+})
+
+test('an edited key keeps the seconds of its expiry, and loses it if the field is emptied', async () => {
+  const expires_at = '2030-01-02T03:04:05.678Z'
+  const bodies: { expires_at: string | null }[] = []
+  api = async (apiPath, route) => {
+    const { json } = await full(apiPath, route)
+    if (!apiPath.includes('/api-keys')) return { json }
+    if (route.request().method() === 'PATCH') bodies.push(route.request().postDataJSON())
+    return { json: { data: rowsOf('list keys: all').map((key) => ({ ...key, expires_at })) } }
+  }
+  const save = async (value?: string) => {
+    await open('live/settings')
+    await page
+      .getByRole('button', { name: /^Actions/ })
+      .first()
+      .click()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    if (value !== undefined) await page.getByLabel('Expires').fill(value)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+  }
+  await save()
+  await save('2031-01-01T00:00')
+  await save('')
+  const changed = new Date('2031-01-01T00:00').toISOString()
+  expect(bodies.map((body) => body.expires_at)).toEqual([expires_at, changed, null])
 })
 
 test('a dialog stays open until its secret is shown', async () => {

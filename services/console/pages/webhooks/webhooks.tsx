@@ -20,8 +20,8 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
   const deliveriesPath = useFilteredPath(`${path}/webhooks/deliveries`, query, deliveryFilters)
   const listPath = endpointId ? deliveriesPath : `${path}/events?limit=50`
   const endpoints = useResponse<{ data: WebhookEndpoint[] }>(endpointsPath, { pollMs: 10_000 })
-  const nameOf = (id: string) =>
-    endpoints.data?.data.find((endpoint) => endpoint.id === id)?.name ?? id
+  const find = (id: string | null) => endpoints.data?.data.find((endpoint) => endpoint.id === id)
+  const chosen = find(endpointId)
   return (
     <>
       <div class="title">
@@ -29,15 +29,10 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
         {hasScope('webhooks:manage') && <AddEndpoint listPath={endpointsPath} />}
       </div>
       <Loaded response={endpoints}>
-        {({ data }) => (
-          <Endpoints
-            endpoints={endpointId ? data.filter(({ id }) => id === endpointId) : data}
-            listPath={endpointsPath}
-          />
-        )}
+        {({ data }) => <Endpoints endpoints={chosen ? [chosen] : data} listPath={endpointsPath} />}
       </Loaded>
       {endpointId ? (
-        <Deliveries path={listPath} name={nameOf(endpointId)} query={query} open={open} />
+        <Deliveries path={listPath} name={chosen?.name ?? endpointId} query={query} open={open} />
       ) : (
         <Events path={listPath} open={open} />
       )}
@@ -45,7 +40,7 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
         <EventDrawer
           key={open}
           path={`${path}/events/${encodeURIComponent(open)}`}
-          nameOf={nameOf}
+          nameOf={(id) => find(id)?.name ?? id}
         />
       )}
       <ApiRequest paths={[endpointsPath, listPath]} />
