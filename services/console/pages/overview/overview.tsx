@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
+import { OpenAlerts } from '../sessions/alerts.tsx'
 import { seriesCount } from '../sessions/buckets.ts'
 import { Chart } from '../sessions/chart.tsx'
 import { currentPage, hrefWith, navigate } from '../shared/address.ts'
@@ -47,6 +48,7 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
         <h1>Overview</h1>
         <SpanChoice span={span} />
       </div>
+      <OpenAlerts />
       {isSetUp ? numbers : <GettingStarted finish={finishSetup}>{numbers}</GettingStarted>}
     </>
   )

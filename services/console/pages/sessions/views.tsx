@@ -3,6 +3,7 @@ import { callApi, useResponse } from '../shared/api.ts'
 import { useFormDialog } from '../shared/form-dialog.tsx'
 import { Menu } from '../shared/menu.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
+import { alertForm } from './alert-form.ts'
 
 interface View {
   id: string
@@ -23,14 +24,17 @@ function savedQuery(query: string | URLSearchParams): string {
   return saved.toString()
 }
 
+// The page's title comes from `view`.
+export const viewHref = ({ id, query }: Pick<View, 'id' | 'query'>): string =>
+  hrefOf({ page: 'sessions', query: new URLSearchParams(`${query}&view=${id}`) })
+
 /** Links to the saved views. */
 export function ViewLinks({ views, current }: { views: View[]; current: string | null }) {
   return views.map(({ id, name, query }) => (
     <a
       key={id}
       class="view"
-      // The page's title comes from `view`.
-      href={hrefOf({ page: 'sessions', query: new URLSearchParams(`${query}&view=${id}`) })}
+      href={viewHref({ id, query })}
       title={name}
       aria-current={id === current ? 'true' : undefined}
     >
@@ -106,6 +110,9 @@ function ViewActions({ view, query }: ViewActionsProps) {
           </button>
           <button type="button" onClick={() => save('Save as new view')}>
             Save as new
+          </button>
+          <button type="button" onClick={() => show(alertForm(view))}>
+            Alert me
           </button>
           <button type="button" class="danger" onClick={() => remove(view)}>
             Delete

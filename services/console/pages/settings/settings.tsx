@@ -1,4 +1,5 @@
 import './settings.css'
+import { Alerts } from '../sessions/alerts.tsx'
 import { hrefOf } from '../shared/address.ts'
 import { person } from '../shared/person.ts'
 import { AgentDirectories } from './agent-directories.tsx'
@@ -14,6 +15,7 @@ const tabs = [
   { name: 'install', title: 'Install', Content: Install },
   { name: 'agents', title: 'Agent directories', Content: AgentDirectories },
   { name: 'gate', title: 'Gate', Content: GateSettings },
+  { name: 'alerts', title: 'Alerts', Content: Alerts },
   { name: 'data', title: 'Data and limits', Content: DataAndLimits },
   { name: 'people', title: 'People', Content: People },
   { name: 'audit', title: 'Audit log', Content: AuditLog },

@@ -136,7 +136,7 @@ function initialText({ type, value }: DialogField): string | undefined {
 
 const inputTypes = {
   text: { type: 'text' },
-  number: { type: 'number' },
+  number: { type: 'number', step: 'any' },
   'datetime-local': { type: 'datetime-local' },
 } as const
 
