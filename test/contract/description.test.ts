@@ -166,6 +166,7 @@ describe('Idempotency-Key', () => {
       'approveGateSession',
       'claimGateSession',
       'consumeGateLoginSessionCode',
+      'createAlert',
       'createGateLoginSession',
       'createGateSession',
       'createManagedGateService',

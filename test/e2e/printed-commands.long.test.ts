@@ -178,6 +178,7 @@ describe('the commands that the docs, the chart and the README print', () => {
       ['we_...', endpointId],
       ['org_...', owner.organizationId],
       ['sid_...', sessionId],
+      ['view_...', await createView()],
       ['--sessions 5000', '--sessions 5'],
       ['--rate N', '--rate 5 --sessions 5'],
       ['--rate 5 --base-url', '--rate 5 --sessions 5 --base-url'],
@@ -219,6 +220,17 @@ describe('the commands that the docs, the chart and the README print', () => {
       if (!sent) throw new Error('no webhook came')
       return String(sent.headers['webhook-id'])
     })
+
+  async function createView(): Promise<string> {
+    const { owner, baseUrl } = cluster
+    const response = await fetch(`${baseUrl}/v1/organizations/${owner.organizationId}/views`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${owner.secret.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Bots at login', query: 'verdict=bot' }),
+    })
+    const { data } = await response.json()
+    return data.id
+  }
 
   /** Writes the files that the commands read from their folder. */
   async function fillFolder(): Promise<void> {
