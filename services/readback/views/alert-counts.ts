@@ -13,8 +13,8 @@ import type { AlertRow } from './alert-store.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const maxDaysBefore = 7
-// Keep the time of up to eight counts below the server's limit of a transaction that is idle meanwhile.
-const maxRows = 100_000
+// Keeps the time of a multiple's eight counts below the limit of the transaction with the lock, which is idle meanwhile.
+const maxRowsOfMultiple = 100_000
 const searchLimits = { sessions: 1000, pages: 5 }
 
 interface Conditions {
@@ -30,9 +30,12 @@ export async function countForAlert(
 ): Promise<AlertCounts> {
   const scope = { organizationId, environment }
   const count = (query: Conditions, range: TimeRange) =>
-    query.search ? countSearch(tx, scope, query, range) : countFiltered(tx, scope, query, range)
+    query.search
+      ? countSearch(tx, scope, query, range)
+      : countFiltered(tx, scope, query, { ...range, isMultiple: kind === 'multiple' })
   const { sessions: matching, since } = await count(conditions, window)
   const { until } = window
+  if (since >= until) throw new Error('too many sessions in the last hour to count')
   const total = kind === 'share' ? (await count({ filters: {} }, { since, until })).sessions : 0
   const earliest = kind === 'multiple' ? await findEarliestDecisionTime(tx, scope) : null
   const days = Math.min(maxDaysBefore, Math.floor((since - (earliest ?? since)) / dayMs))
@@ -54,7 +57,7 @@ async function countFiltered(
   tx: Tx,
   scope: DataScope,
   { filters }: Conditions,
-  range: TimeRange,
+  { isMultiple, ...range }: TimeRange & { isMultiple: boolean },
 ): Promise<RangeCount> {
   const plan = await planCount(tx, scope, {
     filters: { ...filters, ...range },
@@ -62,7 +65,7 @@ async function countFiltered(
     groupBy: [],
     top: 1,
     countsDistinct: false,
-    maxRows,
+    ...(isMultiple && { maxRows: maxRowsOfMultiple }),
   })
   return countPlanned(tx, scope, plan)
 }
