@@ -136,11 +136,13 @@ describe('the API', () => {
       expect(changed.body.data.updated_at > created.body.data.updated_at).toBe(true)
       const same = await send('PATCH', `/alerts/${id}`, { threshold: 20, kind: 'share' })
       expect(same.body.data).toEqual(changed.body.data)
+      api.now.ms += 1000
       const deleted = await send('DELETE', `/alerts/${id}`)
       expect([deleted.status, deleted.body.data]).toEqual([200, changed.body.data])
       expect((await send('GET', '/alerts')).body.data).toEqual([])
       expect((await send('DELETE', `/alerts/${id}`)).status).toBe(404)
       expect((await send('PATCH', `/alerts/${id}`, { threshold: 3 })).status).toBe(404)
+      await api.caughtUp()
       const audit = await send('GET', `/audit-log?subject_id=${id}`)
       expect(audit.body.data).toMatchObject([
         { type: 'AlertDeleted', actor: { type: 'key', id: acme.keyId } },
