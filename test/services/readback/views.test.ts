@@ -1,12 +1,19 @@
 import fc from 'fast-check'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Decide } from '../../../infra/event-store/decide.ts'
+import { runMigrations } from '../../../infra/postgres/migrations.ts'
+import { transaction } from '../../../infra/postgres/pool.ts'
 import { changeOrganization } from '../../../services/organizations/commands.ts'
 import { decideOrganizationUpdate } from '../../../services/organizations/decide-organization.ts'
 import { addView } from '../../../services/readback/views/commands.ts'
 import { decideErasedViews, decideViewCreation } from '../../../services/readback/views/decide.ts'
-import { purgeViewsOfDeleted, type ViewRow } from '../../../services/readback/views/store.ts'
+import {
+  purgeViewsOfDeleted,
+  type ViewRow,
+  viewMigrations,
+} from '../../../services/readback/views/store.ts'
 import { type ApiOrganization, startApi } from '../../support/api.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import type { Send } from '../../support/send.ts'
 
 let acme: ApiOrganization
@@ -283,4 +290,18 @@ test('an erasure selects the views with a filter or search for one of the ids, a
       expect(erased.map(({ view }) => view.id)).toEqual(expected)
     }),
   )
+})
+
+test('a database with saved views gets the table of alerts', async () => {
+  const database = await createTestDatabase()
+  const create = 'create table tidegate.views (id text collate "C" primary key)'
+  const migrateTo = (migrations: typeof viewMigrations) =>
+    transaction(database.pool, (tx) => runMigrations(tx, [migrations]))
+  await database.pool.query('drop table if exists tidegate.alerts, tidegate.views cascade')
+  await database.pool.query(`delete from tidegate.schema_migrations where name = 'views'`)
+  await migrateTo({ name: 'views', create })
+  await migrateTo(viewMigrations)
+  const { rows } = await database.pool.query('select count(*)::integer from tidegate.alerts')
+  expect(rows).toEqual([{ count: 0 }])
+  await database.drop()
 })
