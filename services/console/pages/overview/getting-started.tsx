@@ -3,11 +3,10 @@ import { useEffect } from 'preact/hooks'
 import type { ApiKey } from '../../../organizations/schemas.ts'
 import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
-import { currentPage, hrefOf } from '../shared/address.ts'
+import { currentPage, hrefOf, serverPath } from '../shared/address.ts'
 import { type ResponseState, useResponse } from '../shared/api.ts'
 import { Panel } from '../shared/panel.tsx'
 import { organizationPath } from '../shared/person.ts'
-import { serverPath } from '../shared/server-path.ts'
 import { Skeleton } from '../shell/loaded.tsx'
 
 const pollMs = 30_000

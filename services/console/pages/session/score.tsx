@@ -3,7 +3,7 @@ import type { Verdict } from '../../../../schemas/events.ts'
 import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Panel } from '../shared/panel.tsx'
-import { VerdictBadge } from '../shared/verdict.tsx'
+import { VerdictBadge } from '../shared/values.tsx'
 import { type FindSignal, SignalDetails, SignalList } from './signals.tsx'
 
 /** The steps from 0 to the score, followed by the signals that fired without changing it. */

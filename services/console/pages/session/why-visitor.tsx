@@ -3,7 +3,7 @@ import type { Identification } from '../../../readback/schemas/identification.ts
 import { useResponse } from '../shared/api.ts'
 import { inWords } from '../shared/format.ts'
 import { FactList } from '../shared/panel.tsx'
-import { ShortId } from '../shared/short-id.tsx'
+import { ShortId } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 /** The reason why the session was matched to its visitor, and the runner-up. Loaded when opened. */

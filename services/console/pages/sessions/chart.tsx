@@ -14,7 +14,7 @@ import {
   timeParameters,
   widenSpan,
 } from '../shared/span.ts'
-import { VerdictBadge } from '../shared/verdict.tsx'
+import { VerdictBadge } from '../shared/values.tsx'
 import {
   type Bucket,
   bucketsOf,

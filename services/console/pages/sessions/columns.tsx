@@ -3,9 +3,7 @@ import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { inWords, shortId } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
-import { RelativeTime } from '../shared/relative-time.tsx'
-import { IdLink } from '../shared/short-id.tsx'
-import { VerdictBadge } from '../shared/verdict.tsx'
+import { IdLink, RelativeTime, VerdictBadge } from '../shared/values.tsx'
 import { type Field, fieldNames, valueText } from './fields.ts'
 
 type FieldValues = Partial<Record<Field, string | null | undefined>>

@@ -51,9 +51,7 @@ const verdicts = ['bot', 'inconclusive', 'human'] as const
 type Group = SessionAggregates['groups'][number]
 
 /** Session counts by value of a field, split by verdict. */
-export const GroupTable = (props: GroupTableProps) => <Groups key={props.field} {...props} />
-
-function Groups({ field, query, span }: GroupTableProps) {
+export function GroupTable({ field, query, span }: GroupTableProps) {
   const parameters = requestParameters(query, span)
   parameters.delete('search')
   parameters.set('group_by', field)

@@ -1,17 +1,16 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { latestLabel } from '../session/label-buttons.tsx'
-import { hrefOf, hrefWith } from '../shared/address.ts'
+import { hrefOf, hrefWith, serverPath } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { formatDateTime } from '../shared/format.ts'
+import { useFilteredPath } from '../shared/list-filters.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
-import { serverPath } from '../shared/server-path.ts'
-import { now, spanOf } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { BulkBar } from './bulk-bar.tsx'
 import { orderParameters, sortRows } from './columns.tsx'
-import { filterChanges, filterParameters, requestParameters } from './fields.ts'
+import { filterChanges, filterParameters } from './fields.ts'
 import { mergeNewest } from './merge-newest.ts'
 import { SessionRows } from './rows.tsx'
 import { useRowKeys, useSelection } from './selection.ts'
@@ -19,19 +18,11 @@ import './sessions.css'
 
 const pageSize = 50
 
-/**
- * Returns the path of the list's requests, without `limit`. A relative period keeps its start while the list is shown,
- * because the cursors depend on it.
- */
+/** Returns the path of the list's requests, without `limit`. */
 export function useListPath(query: URLSearchParams): string {
-  const names = ['since', 'until', 'last'].map((name) => query.get(name))
-  const [filters, order] = [filterParameters(query), orderParameters(query)]
-  return useMemo(() => {
-    const span = spanOf(query, now.peek())
-    const parameters = new URLSearchParams([...requestParameters(query, span), ...order])
-    if (span.last) parameters.delete('until')
-    return `/v1/sessions?${parameters}`
-  }, [`${filters} ${order} ${names}`])
+  const path = useFilteredPath('/v1/sessions', query, [...new Set(filterParameters(query).keys())])
+  const order = orderParameters(query)
+  return order.length > 0 ? `${path}&${new URLSearchParams(order)}` : path
 }
 
 interface Pages {

@@ -79,7 +79,7 @@ function SessionCounts({ query, span }: { query: URLSearchParams; span: TimeSpan
           </Chart>
         )}
       </Loaded>
-      {field && <GroupTable {...{ field, query, span }} />}
+      {field && <GroupTable key={field} {...{ field, query, span }} />}
     </section>
   )
 }

@@ -1,7 +1,7 @@
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
 import { useFormDialog } from '../shared/form-dialog.tsx'
-import { Menu } from '../shared/menu.tsx'
+import { Menu, MenuAction } from '../shared/menu.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { alertForm } from './alert-form.ts'
 
@@ -50,7 +50,7 @@ export function ViewTitle({ query }: { query: URLSearchParams }) {
   const view = views.find(({ id }) => id === current)
   const isEdited = view && savedQuery(view.query) !== savedQuery(query)
   return (
-    <div class="view-title">
+    <div class="row">
       <h1>{view?.name ?? 'Sessions'}</h1>
       {isEdited && <span class="badge warn">Edited</span>}
       {hasScope('views:manage') && <ViewActions view={view} query={savedQuery(query)} />}
@@ -105,18 +105,10 @@ function ViewActions({ view, query }: ViewActionsProps) {
     <>
       {view ? (
         <Menu label="Edit view">
-          <button type="button" onClick={() => save('Edit view', view)}>
-            Save
-          </button>
-          <button type="button" onClick={() => save('Save as new view')}>
-            Save as new
-          </button>
-          <button type="button" onClick={() => show(alertForm(view))}>
-            Alert me
-          </button>
-          <button type="button" class="danger" onClick={() => remove(view)}>
-            Delete
-          </button>
+          <MenuAction label="Save" onClick={() => save('Edit view', view)} />
+          <MenuAction label="Save as new" onClick={() => save('Save as new view')} />
+          <MenuAction label="Alert me" onClick={() => show(alertForm(view))} />
+          <MenuAction label="Delete" class="danger" onClick={() => remove(view)} />
         </Menu>
       ) : (
         <button type="button" onClick={() => save('Save view')}>

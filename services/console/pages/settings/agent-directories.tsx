@@ -4,7 +4,7 @@ import { ApiRequest } from '../shared/api-request.tsx'
 import { DataTable } from '../shared/data-table.tsx'
 import { useFormDialog } from '../shared/form-dialog.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
-import { RelativeTime } from '../shared/relative-time.tsx'
+import { RelativeTime } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 /** Key directories of agents whose signatures the organization trusts. */

@@ -1,7 +1,7 @@
+import { serverPath } from '../shared/address.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { Panel } from '../shared/panel.tsx'
 import { person } from '../shared/person.ts'
-import { serverPath } from '../shared/server-path.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { isForPages, useKeys } from './keys.tsx'
 import { snippetsOf } from './snippets.ts'

@@ -9,8 +9,8 @@ import { Secret, useFormDialog } from '../shared/form-dialog.tsx'
 import { formatDateTime } from '../shared/format.ts'
 import { Menu, MenuAction } from '../shared/menu.tsx'
 import { hasScope, organizationPath, person } from '../shared/person.ts'
-import { RelativeTime } from '../shared/relative-time.tsx'
 import { now } from '../shared/span.ts'
+import { RelativeTime } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 const keysPath = () => `${organizationPath()}/api-keys`

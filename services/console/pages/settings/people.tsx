@@ -1,10 +1,10 @@
 import type { LoginLinkPath, OpenSession } from '../../schemas.ts'
+import { serverPath } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
 import { DataTable } from '../shared/data-table.tsx'
 import { useFormDialog } from '../shared/form-dialog.tsx'
 import { person } from '../shared/person.ts'
-import { RelativeTime } from '../shared/relative-time.tsx'
-import { serverPath } from '../shared/server-path.ts'
+import { RelativeTime } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 /** Open console sessions of the organization. */

@@ -1,6 +1,12 @@
 import { computed, signal } from '@preact/signals'
 import { person } from './person.ts'
-import { serverPath } from './server-path.ts'
+
+/**
+ * Path prefix of the server, without a trailing slash: empty, or `/tg` behind a proxy that adds one. Read from this
+ * script's URL, because a proxy that strips the prefix does not tell the server.
+ */
+export const serverPath =
+  /^(.*)\/console\/assets\//.exec(new URL(import.meta.url).pathname)?.[1] ?? ''
 
 const consolePath = `${serverPath}/console`
 
@@ -30,21 +36,14 @@ const isEnvironment = (text: string | undefined): text is EnvironmentName =>
 const isPage = (text: string | undefined): text is PageName => pageNames.some((p) => p === text)
 
 /** The page at the current URL; null if the URL matches no page. */
-export const currentPage = computed<PageAddress | null>(() =>
-  pageAddressOf(address.value, person.value?.environments[0] ?? 'live'),
-)
-
-function pageAddressOf(
-  { pathname, searchParams }: URL,
-  defaultEnvironment: EnvironmentName,
-): PageAddress | null {
-  const [environment = defaultEnvironment, page = 'overview', id = null, ...rest] = pathname
-    .slice(consolePath.length)
-    .split('/')
-    .filter(Boolean)
-  if (!isEnvironment(environment) || !isPage(page) || rest.length > 0) return null
-  return { environment, page, id, query: searchParams }
-}
+export const currentPage = computed<PageAddress | null>(() => {
+  const { pathname, searchParams: query } = address.value
+  const parts = pathname.slice(consolePath.length).split('/').filter(Boolean)
+  const [environment = person.value?.environments[0] ?? 'live', page = 'overview', id = null] =
+    parts
+  if (!isEnvironment(environment) || !isPage(page) || parts.length > 3) return null
+  return { environment, page, id, query }
+})
 
 export interface LinkTarget {
   environment?: EnvironmentName

@@ -2,11 +2,10 @@ import { effect, signal } from '@preact/signals'
 import { QueryClient, QueryObserver, type QueryObserverResult } from '@tanstack/query-core'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { type ErrorDetails, fieldSentences } from '../../../../infra/errors/field-problem.ts'
-import { currentPage } from './address.ts'
+import { currentPage, serverPath } from './address.ts'
 import { person } from './person.ts'
-import { serverPath } from './server-path.ts'
 
-interface FailureDetails {
+interface Failure {
   status: number
   requestId: string | null
   details?: ErrorDetails
@@ -16,19 +15,15 @@ interface FailureDetails {
 export class RequestFailure extends Error {
   readonly status: number
   readonly requestId: string | null
-  /** Id of the visitor that the requested one was merged into. */
-  readonly mergedInto: string | null
-  /** Receipt of the erasure of the requested visitor. */
-  readonly erasure: { id: string; erased_at: string } | null
+  readonly details: ErrorDetails
   /** Invalid request fields, each with a sentence that doesn't repeat its name. */
   readonly fields: { name: string; message: string }[]
 
-  constructor(message: string, { status, requestId, details = {} }: FailureDetails) {
+  constructor(message: string, { status, requestId, details = {} }: Failure) {
     super(message)
     this.status = status
     this.requestId = requestId
-    this.mergedInto = details.merged_into ?? null
-    this.erasure = details.erasure ?? null
+    this.details = details
     const sentences = fieldSentences(details)
     this.fields = (details.fields ?? []).map(({ name }, i) => {
       const text = sentences[i]?.slice(name.length).replace(/^:? /, '') ?? ''

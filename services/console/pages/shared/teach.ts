@@ -1,7 +1,7 @@
 import type { Engines, LoggedInPerson } from '../../schemas.ts'
+import { serverPath } from './address.ts'
 import { callApi } from './api.ts'
 import { person } from './person.ts'
-import { serverPath } from './server-path.ts'
 
 interface QuestionsModule {
   answerQuestions(questions: object[]): Promise<object[]>

@@ -6,10 +6,10 @@ import { callApi } from '../shared/api.ts'
 import { downloadJson } from '../shared/download.ts'
 import { useFormDialog } from '../shared/form-dialog.tsx'
 import { pluralize } from '../shared/format.ts'
-import { Menu } from '../shared/menu.tsx'
+import { Menu, MenuAction } from '../shared/menu.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
-import { IdLink } from '../shared/short-id.tsx'
+import { IdLink } from '../shared/values.tsx'
 
 interface ActionsProps {
   visitor: VisitorSummary
@@ -79,21 +79,9 @@ export function Actions({ visitor: { id, lifecycle }, selected, onErased }: Acti
       )}
       {(mayCorrect || mayExport || mayErase) && (
         <Menu label="Actions">
-          {mayCorrect && (
-            <button type="button" onClick={merge}>
-              Merge …
-            </button>
-          )}
-          {mayExport && (
-            <button type="button" onClick={save}>
-              Export as JSON
-            </button>
-          )}
-          {mayErase && (
-            <button type="button" class="danger" onClick={erase}>
-              Erase …
-            </button>
-          )}
+          {mayCorrect && <MenuAction label="Merge …" onClick={merge} />}
+          {mayExport && <MenuAction label="Export as JSON" onClick={save} />}
+          {mayErase && <MenuAction label="Erase …" class="danger" onClick={erase} />}
         </Menu>
       )}
       {dialog}

@@ -7,12 +7,11 @@ import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { downloadJson } from '../shared/download.ts'
 import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
-import { usePages } from '../shared/pages.ts'
+import { usePages } from '../shared/pages.tsx'
 import { FactList, Panel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
-import { IdLink, ShortId } from '../shared/short-id.tsx'
 import { isoTime, now } from '../shared/span.ts'
-import { VerdictBadge } from '../shared/verdict.tsx'
+import { IdLink, ShortId, VerdictBadge } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { Actions } from './actions.tsx'
 import { browserText } from './group-by-visitor.ts'
@@ -40,8 +39,8 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
   const visitor = useResponse<{ data: VisitorSummary }>(paths.visitor)
   const sessions = usePages<SessionSummary>(paths.sessions)
   const [selected, setSelected] = useState<string[]>([])
-  const { mergedInto = null, erasure = null } = visitor.failure ?? {}
-  if (mergedInto || erasure) return <Gone id={id} mergedInto={mergedInto} erasure={erasure} />
+  const { merged_into: mergedInto, erasure } = visitor.failure?.details ?? {}
+  if (mergedInto || erasure) return <Gone {...{ id, mergedInto, erasure }} />
   // A split moves the selected sessions away.
   const shown = selected.filter((sessionId) => sessions.rows.some((row) => row.id === sessionId))
   return (
@@ -73,8 +72,8 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
 
 interface GoneProps {
   id: string
-  mergedInto: string | null
-  erasure: Pick<Erasure, 'id' | 'erased_at'> | null
+  mergedInto: string | undefined
+  erasure: Pick<Erasure, 'id' | 'erased_at'> | undefined
 }
 
 function Gone({ id, mergedInto, erasure }: GoneProps) {

@@ -1,11 +1,10 @@
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
-import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
+import { hrefOf, hrefWith, navigate, serverPath } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { DataTable } from '../shared/data-table.tsx'
 import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
 import { Panel } from '../shared/panel.tsx'
-import { RelativeTime } from '../shared/relative-time.tsx'
-import { serverPath } from '../shared/server-path.ts'
+import { RelativeTime } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 
 interface EventsProps {

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { callApi, type ResponseState, useResponse } from './api.ts'
-import { useMutation } from './mutation.tsx'
+import { MutationFailure, useMutation } from './mutation.tsx'
 
 interface PageOfList<Row> {
   data: Row[]
@@ -40,4 +40,18 @@ export function usePages<Row>(path: string, { pollMs }: { pollMs?: number } = {}
     rows: pages.flatMap(({ data }) => data),
     loadNext: cursor === undefined ? undefined : () => loadAfter(cursor),
   }
+}
+
+/** A button that loads the next page, if there is one. */
+export function NextPageButton<Row>({ loadNext, failure }: ListPages<Row>) {
+  return (
+    <>
+      <MutationFailure failure={failure} />
+      {loadNext && (
+        <button type="button" onClick={loadNext}>
+          Load more
+        </button>
+      )}
+    </>
+  )
 }
