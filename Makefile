@@ -10,7 +10,7 @@ SDK_TYPES := services/web/server-sdk/types
 # They have packages of their own, which are installed when they are needed.
 OWN_PACKAGES := $(DETECTION) $(PEERS) $(PAGE_PEERS) $(SDK_TYPES)
 
-.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench page-cost eval replay sdk-types pack sbom format clean
+.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench bench-history page-cost eval replay sdk-types pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -60,6 +60,9 @@ watch: install ## Unit tests, again on each change
 
 bench: install $(PEERS)/node_modules/.package-lock.json ## Measure against floors and other packages; writes docs/reports/performance.md
 	npm run --silent bench
+
+bench-history: install ## Measure the console's requests over ten million sessions; writes docs/reports/performance.md
+	npm run --silent bench-history
 
 page-cost: install $(PAGE_PEERS)/node_modules/.package-lock.json ## Measure what the browser SDK costs a page, in turns with FingerprintJS and BotD
 	npm run --silent page-cost -- $(ARGS)

@@ -13,19 +13,22 @@ export interface BenchResult {
 }
 
 const file = path.resolve(import.meta.dirname, '../docs/reports/performance.md')
-const begin = '<!-- bench: begin -->'
-const end = '<!-- bench: end -->'
 
 /** Replaces the table between the markers of docs/reports/performance.md. */
-export async function writeTable(table: string): Promise<void> {
+export async function writeTable(table: string, name = 'bench'): Promise<void> {
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`]
   const text = await readFile(file, 'utf8')
   const [before, after] = [text.split(begin)[0], text.split(end)[1]]
   if (before === undefined || after === undefined)
-    throw new Error(`${file} has no markers for the table`)
+    throw new Error(`${file} has no markers for the table ${name}`)
   await writeFile(file, `${before}${begin}\n${table}\n${end}${after}`)
 }
 
-export function formatResult({ date, loadBefore, machine, measurements }: BenchResult): string {
+/** Returns a sentence with the date and the machine of a run. */
+export const describeRun = ({ date, loadBefore, machine }: Omit<BenchResult, 'measurements'>) =>
+  `${[date, ...machineParts(machine), `load average ${loadBefore.toFixed(1)} before`].join(', ')}.`
+
+export function formatResult({ measurements, ...run }: BenchResult): string {
   const columns = [
     'what',
     'log',
@@ -38,7 +41,7 @@ export function formatResult({ date, loadBefore, machine, measurements }: BenchR
     'further',
   ]
   return [
-    `${[date, ...machineParts(machine), `load average ${loadBefore} before`].join(', ')}.`,
+    describeRun(run),
     '',
     row(columns),
     row(columns.map(() => '-')),
@@ -64,7 +67,7 @@ export function formatMeasurement(measurement: Measurement): string {
   return `${log}: ${name}: ${value}${aim ? `, aim ${aim}, ${met === 'yes' ? 'met' : 'MISSED'}` : ''} | ${rest.filter(Boolean).join(' | ')}`
 }
 
-function row(cells: string[]): string {
+export function row(cells: string[]): string {
   return `| ${cells.join(' | ')} |`
 }
 

@@ -1,45 +1,48 @@
 import { execFileSync } from 'node:child_process'
-import { setTimeout as delay } from 'node:timers/promises'
+import os from 'node:os'
 import { parseArgs } from 'node:util'
+import type pg from 'pg'
 import { z } from 'zod'
-import { migrate } from '../../infra/event-store/builds.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { type GroupField, groupFields } from '../../projections/sessions/count-groups.ts'
-import { sessionsProjection } from '../../projections/sessions/projection.ts'
+import { groupFields } from '../../projections/sessions/count-groups.ts'
 import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
+import { type Environment, startEnvironment } from '../environment.ts'
+import { describeMachine } from '../machine.ts'
+import { describeRun, row, writeTable } from '../report.ts'
 import { quantile } from '../stats.ts'
 import { fillRelated, fillSessions } from './rows.ts'
 
-// Measures the console's requests with many sessions:
-//   node bench/history/main.ts --fill 10000000 --database postgres://... --organization org_...
-//   node bench/history/main.ts --url http://127.0.0.1:8787 --key sk_live_... [--cold 'command that empties all caches']
-const { values } = parseArgs({
+// Fills a database with sessions and measures the console's requests. A complete run is written to the report.
+const { values: flags } = parseArgs({
   options: {
-    fill: { type: 'string' },
-    database: { type: 'string', default: process.env.DATABASE_URL ?? '' },
-    organization: { type: 'string' },
-    url: { type: 'string', default: 'http://127.0.0.1:8787' },
-    key: { type: 'string', default: '' },
-    /** Runs of each request. */
-    times: { type: 'string', default: '20' },
-    /** Shell command before each cold run. */
-    cold: { type: 'string' },
-    /** Measures only requests whose name has this text. */
+    rows: { type: 'string', default: '10000000' },
+    /** Duration of the measurement, without filling the database. */
+    minutes: { type: 'string', default: '4' },
+    /** Measures only requests whose kind or query has this text. */
     only: { type: 'string', default: '' },
   },
 })
 
-async function fill(rows: number): Promise<void> {
-  const pool = createPool({
-    url: values.database,
-    settings: { jit: 'off', statement_timeout: '0' },
+// Newest sessions whose details can be read.
+const decisions = 100_000
+
+/** Fills the database while no server uses it. The decisions are copies of simulated ones. */
+async function fill(environment: Environment, pool: pg.Pool): Promise<void> {
+  const server = await environment.startAllInOne()
+  execFileSync(process.execPath, ['services/cli/main.ts', 'simulate', '--sessions', '200'], {
+    env: { ...process.env, DATA_DIR: environment.settings.DATA_DIR },
   })
-  const endsAt = Date.now()
-  await migrate(pool, [sessionsProjection])
-  await fillSessions(pool, { rows, endsAt, organization: values.organization })
-  await fillRelated(pool, rows / 10)
+  const { organization_id: organization } = await environment.credentials()
+  await server.stop()
+  const [rows, endsAt] = [Number(flags.rows), Date.now()]
+  await fillSessions(pool, { rows, endsAt, organization })
+  await fillRelated(pool, decisions)
   while (await rollUpOnce(pool, endsAt - (endsAt % 3_600_000)));
-  await pool.end()
+}
+
+interface Server {
+  url: string
+  key: string
 }
 
 const minute = 60_000
@@ -48,7 +51,6 @@ const hours = (count: number, ago = 0): string => {
   const iso = (ago: number) => new Date(now - ago * 60 * minute).toISOString()
   return `since=${iso(count + ago)}&until=${iso(ago)}`
 }
-const [day, dayBefore, month] = [hours(24), hours(24, 24), hours(720)]
 
 // Values that are frequent, rare (one in a million sessions), and absent, within the last 30 days.
 const filters: Record<string, string[]> = {
@@ -80,126 +82,138 @@ const pairs = [
 const searches = ['/login', 'firefox', '11.0.7', 'user_12345', 'nothing has this text']
 
 interface Request {
-  name: string
+  /** Requests of a kind share a row of the table. */
+  kind: string
+  query: string
   path: string
 }
 
-async function requests(): Promise<Request[]> {
+async function requests(server: Server): Promise<Request[]> {
+  const [day, dayBefore, month] = [hours(24), hours(24, 24), hours(720)]
   const { data } = z
     .object({
       data: z.array(
         z.object({ id: z.string(), visitor_fingerprint: z.object({ id: z.string() }).nullable() }),
       ),
     })
-    .parse(await get(`/v1/sessions?${hours(24, 1)}&limit=50`))
+    .parse(await get(server, `/v1/sessions?${hours(24, 1)}&limit=50`))
   const session = data.at(-1)
-  const counts = (period: string, more: string) => `/v1/sessions/aggregates?${period}&${more}`
-  const groups = (length: string, period: string) =>
-    groupFields.map((field: GroupField) => ({
-      name: `count ${length} by ${field}`,
-      path: counts(period, `group_by=${field}&top=25`),
-    }))
-  const list = (name: string, query: string) => ({
-    name: `list ${name}`,
-    path: `/v1/sessions?${query}&limit=50`,
+  const visitor = session?.visitor_fingerprint?.id
+  const request = (kind: string, path: string, query: string) => ({
+    kind,
+    query,
+    path: `/v1/${path}${query}`,
   })
+  const list = (kind: string, period: string, query = '') =>
+    request(kind, `sessions?${period}&limit=50&`, query)
+  const count = (kind: string, period: string, query: string) =>
+    request(kind, `sessions/aggregates?${period}&`, query)
+  const charts = ['', '&verdict=bot', '&country=US', '&page_path=/login', '&signal=lone_click']
   return [
-    list('24 h', day),
-    list('30 d', month),
+    list('list, 24 h', day),
+    list('list, 30 d', month),
     ...Object.entries(filters).flatMap(([field, items]) =>
-      items.map((value) => list(`30 d, ${field}=${value}`, `${month}&${field}=${value}`)),
+      items.map((value) => list('list by a filter, 30 d', month, `${field}=${value}`)),
     ),
-    ...pairs.map((pair) => list(`30 d, ${pair}`, `${month}&${pair}`)),
-    ...searches.map((text) =>
-      list(`30 d, search ${text}`, `${month}&search=${encodeURIComponent(text)}`),
-    ),
-    { name: 'chart 24 h', path: counts(day, 'interval=hour&group_by=verdict') },
-    { name: 'chart 24 h before', path: counts(dayBefore, 'group_by=verdict') },
-    { name: 'chart 7 d', path: counts(hours(168), 'interval=hour&group_by=verdict') },
-    { name: 'chart 30 d', path: counts(month, 'interval=day&group_by=verdict') },
-    { name: 'chart 24 h, bots', path: counts(day, 'interval=hour&group_by=verdict&verdict=bot') },
-    {
-      name: 'chart 24 h, country=US',
-      path: counts(day, 'interval=hour&group_by=verdict&country=US'),
-    },
-    {
-      name: 'chart 24 h, path=/login',
-      path: counts(day, 'interval=hour&group_by=verdict&page_path=/login'),
-    },
-    {
-      name: 'chart 24 h, signal',
-      path: counts(day, 'interval=hour&group_by=verdict&signal=webdriver_detected'),
-    },
-    { name: 'chart 24 h, by path', path: counts(day, 'interval=hour&group_by=page_path&top=5') },
-    {
-      name: 'count 24 h by host and hand-off',
-      path: counts(day, 'group_by=page_host,handed_off&top=100'),
-    },
-    {
-      name: 'count 24 h by agent',
-      path: counts(day, 'group_by=agent_provider,agent_status&top=20'),
-    },
-    ...groups('24 h', day),
-    ...groups('30 d', month),
-    { name: 'visitors', path: '/v1/fingerprints?limit=50' },
-    { name: 'visitors by sessions', path: '/v1/fingerprints?limit=50&sort=seen_count' },
-    { name: 'session', path: `/v1/sessions/${session?.id}?include=score&include=log` },
-    { name: 'visitor', path: `/v1/fingerprints/${session?.visitor_fingerprint?.id}` },
-    list('of a visitor', `visitor_id=${session?.visitor_fingerprint?.id}`),
-  ].filter(({ name }) => name.includes(values.only))
+    ...pairs.map((pair) => list('list by two filters, 30 d', month, pair)),
+    ...searches.map((text) => list('search, 30 d', month, `search=${encodeURIComponent(text)}`)),
+    ...charts.map((filter) => count('chart, 24 h', day, `interval=hour&group_by=verdict${filter}`)),
+    count('chart, 24 h', day, 'interval=hour&group_by=page_path&top=5'),
+    count('chart, 24 h', dayBefore, 'group_by=verdict'),
+    count('chart, 7 d', hours(168), 'interval=hour&group_by=verdict'),
+    count('chart, 30 d', month, 'interval=day&group_by=verdict'),
+    ...groupFields.flatMap((field) => [
+      count('count by a field, 24 h', day, `group_by=${field}&top=25`),
+      count('count by a field, 30 d', month, `group_by=${field}&top=25`),
+    ]),
+    count('count by two fields, 24 h', day, 'group_by=page_host,handed_off&top=100'),
+    count('count by two fields, 24 h', day, 'group_by=agent_provider,agent_status&top=20'),
+    request('anomalies, 24 h', `sessions/anomalies?${day}`, ''),
+    request('visitors', 'fingerprints?limit=50&', ''),
+    request('visitors', 'fingerprints?limit=50&', 'sort=seen_count'),
+    request('session', `sessions/${session?.id}?`, 'include=score&include=log'),
+    request('visitor', `fingerprints/${visitor}`, ''),
+    list('sessions of a visitor', `visitor_id=${visitor}`),
+  ].filter(({ kind, query }) => `${kind} ${query}`.includes(flags.only))
 }
 
-async function measure(): Promise<void> {
-  console.log('| request | warm p50 ms | p95 | cold p50 ms | p95 |\n| - | - | - | - | - |')
-  for (const { name, path } of await requests()) {
-    await get(path)
-    const warm = await repeat(Number(values.times), async () => {}, path)
-    const { cold: command } = values
-    const cold = command ? await repeat(3, () => empty(command), path) : []
-    console.log(`| ${name} | ${[...warm, ...cold].map((ms) => ms.toFixed(0)).join(' | ')} |`)
+interface Timing extends Request {
+  /** Milliseconds; Infinity if the query timed out. */
+  warm: number[]
+  cold: number[]
+}
+
+/** Repeats each request for its part of the time, first with empty PostgreSQL buffers. */
+async function measure(server: Server, pool: pg.Pool): Promise<Timing[]> {
+  await pool.query('create extension pg_buffercache')
+  const all = await requests(server)
+  const timings: Timing[] = []
+  for (const request of all) {
+    const timing: Timing = { ...request, warm: [], cold: [] }
+    const end = performance.now() + (Number(flags.minutes) * minute) / all.length
+    while (timing.cold.length < 2) {
+      await pool.query('select pg_buffercache_evict_all()')
+      timing.cold.push(await duration(server, request))
+    }
+    while (timing.warm.length < 3 || performance.now() < end)
+      timing.warm.push(await duration(server, request))
+    console.log(row([request.kind, request.query, ...timesOf([timing])]))
+    timings.push(timing)
   }
+  return timings
 }
 
-async function repeat(times: number, before: () => Promise<void>, path: string): Promise<number[]> {
-  const durations: number[] = []
-  for (let i = 0; i < times; i++) {
-    await before()
-    const begun = performance.now()
-    const isTimeout = (await get(path)) === undefined
-    durations.push(isTimeout ? Infinity : performance.now() - begun)
-  }
-  const sorted = durations.toSorted((a, b) => a - b)
-  return [quantile(sorted, 0.5), quantile(sorted, 0.95)]
+async function duration(server: Server, { path }: Request): Promise<number> {
+  const begun = performance.now()
+  return (await get(server, path)) === undefined ? Infinity : performance.now() - begun
 }
 
-// Reconnects with a request for other sessions, so that only buffers are cold.
-async function empty(command: string): Promise<void> {
-  execFileSync('sh', ['-c', command])
-  const reconnects = () => get(`/v1/sessions?${hours(1, 700)}&limit=1`)
-  for (let i = 0; i < 100; i++) {
-    const isConnected = await reconnects().then(
-      () => true,
-      () => false,
-    )
-    if (isConnected) return
-    await delay(100)
-  }
-  throw new Error('the server did not reconnect')
+function timesOf(timings: Timing[]): string[] {
+  const ascending = (name: 'warm' | 'cold') =>
+    timings.flatMap((timing) => timing[name]).toSorted((a, b) => a - b)
+  const [warm, cold] = [ascending('warm'), ascending('cold')]
+  const times = [quantile(warm, 0.5), quantile(warm, 0.95), quantile(cold, 0.5), quantile(cold, 1)]
+  return times.map((ms) => ms.toFixed(0))
 }
 
-/** Returns the body, or undefined if the server's query timed out. Waits for the rate limit. */
-async function get(path: string): Promise<unknown> {
-  const headers = { Authorization: `Bearer ${values.key}` }
-  for (;;) {
-    const response = await fetch(values.url + path, { headers })
-    const body = await response.json()
-    if (response.ok) return body
-    if (response.status === 503) return undefined
-    if (response.status !== 429)
-      throw new Error(`${path}: ${response.status} ${JSON.stringify(body)}`)
-    await delay(Number(response.headers.get('retry-after') ?? 1) * 1000)
-  }
+/** Returns the response's body, or undefined if the server's query timed out. */
+async function get({ url, key }: Server, path: string): Promise<unknown> {
+  const response = await fetch(url + path, { headers: { Authorization: `Bearer ${key}` } })
+  const body = await response.json()
+  if (response.ok) return body
+  if (response.status === 503) return undefined
+  throw new Error(`${path}: ${response.status} ${JSON.stringify(body)}`)
 }
 
-if (values.fill) await fill(Number(values.fill))
-else await measure()
+function tableOf(timings: Timing[]): string[] {
+  const columns = ['request', 'variants', 'warm p50 ms', 'p95', 'cold p50 ms', 'max', 'slowest']
+  const rows = [...Map.groupBy(timings, ({ kind }) => kind)].map(([kind, list]) => {
+    const slowest = list.toSorted((a, b) => Math.max(...b.cold) - Math.max(...a.cold))[0]
+    const query = decodeURIComponent(slowest?.query ?? '')
+    return row([kind, String(list.length), ...timesOf(list), query && `\`${query}\``])
+  })
+  return [row(columns), row(columns.map(() => '-')), ...rows]
+}
+
+const [loadBefore = 0] = os.loadavg()
+const environment = await startEnvironment(undefined)
+const settings = { jit: 'off', statement_timeout: '0' }
+const pool = createPool({ url: environment.databaseUrl, settings })
+try {
+  const begun = performance.now()
+  await fill(environment, pool)
+  const filled = `${Number(flags.rows).toLocaleString('en')} sessions, filled in ${Math.round((performance.now() - begun) / 1000)} s`
+  const child = await environment.startAllInOne()
+  const { live } = await environment.credentials()
+  const server = { url: child.url, key: live.secret_key }
+  const timings = await measure(server, pool).finally(() => child.stop())
+  const machine = await describeMachine(environment.databaseUrl, undefined)
+  const date = new Date().toISOString().slice(0, 10)
+  const run = `${describeRun({ date, loadBefore, machine })} ${filled}.`
+  const table = [run, '', ...tableOf(timings)].join('\n')
+  if (flags.rows === '10000000' && flags.only === '') await writeTable(table, 'history')
+  console.log(`\n${table}`)
+} finally {
+  await pool.end()
+  await environment.stop()
+}

@@ -6,7 +6,7 @@ import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
 const seed = 36
 const dayMs = 24 * 60 * 60 * 1000
 export const spanMs = 30 * dayMs
-const organizationId = 'org_00000000000000000000000001'
+const otherOrganizationId = 'org_00000000000000000000000002'
 const schema = 'sessions_b1'
 
 const countries =
@@ -172,15 +172,13 @@ export interface FillOptions {
   rows: number
   endsAt: number
   /** Organization of nine in ten sessions. */
-  organization?: string | undefined
-  /** Number of the first row, to continue an earlier fill. */
-  first?: number
+  organization: string
 }
 
 /** Inserts sessions in the order of time, with more of them by day than by night and a wave of bots in the last hours. */
 export async function fillSessions(
   pool: pg.Pool,
-  { rows, endsAt, organization = organizationId, first = 1 }: FillOptions,
+  { rows, endsAt, organization }: FillOptions,
 ): Promise<void> {
   await pool.query(functions)
   const step = spanMs / rows
@@ -194,17 +192,17 @@ export async function fillSessions(
         select i, ends, ${selected(drawn)} from (
           select *, bench.u(i, 50) < 0.15 and at between ${wave} and ${wave + dayMs / 48} as is_wave from (
             select i, ${endsAt}::bigint as ends, ${Math.ceil(rows * 0.4)} as visitors,
-              case when i % 10 = 0 then 'org_0000000000000000000000000' || 2 + i / 10 % 4 else '${organization}' end as org,
+              case when i % 10 = 0 then '${otherOrganizationId}' else '${organization}' end as org,
               (${time} - ${(0.6 * dayMs) / (2 * Math.PI)} * (${swing(time)} - ${swing(endsAt)}))::bigint as at
             from generate_series($1::bigint, $2::bigint) i offset 0
           ) timed offset 0
         ) numbered offset 0
       ) visited offset 0
     ) d join bench.sets on sets.verdict = d.verdict and sets.place = 1 + (hashint8extended(i, 6) & 2147483647) % ${setsPerVerdict}`
-  const starts = Array.from({ length: Math.ceil(rows / chunk) }, (_, k) => first + k * chunk)
+  const starts = Array.from({ length: Math.ceil(rows / chunk) }, (_, k) => 1 + k * chunk)
   async function work(): Promise<void> {
     for (let start = starts.shift(); start !== undefined; start = starts.shift())
-      await pool.query(insert, [start, Math.min(first + rows, start + chunk) - 1])
+      await pool.query(insert, [start, Math.min(rows, start + chunk - 1)])
   }
   await fillTable(pool, 'sessions', () => Promise.all([work(), work()]))
 }
@@ -216,9 +214,11 @@ async function fillTable(
   fill: (client: pg.PoolClient) => Promise<unknown>,
 ): Promise<void> {
   const table = `${schema}.${name}`
+  const begun = performance.now()
   const client = await pool.connect()
   try {
     await client.query(`set work_mem = '1GB'; set maintenance_work_mem = '1GB'`)
+    await client.query(`alter table ${table} set unlogged, set (autovacuum_enabled = off)`)
     const { rows } = await client.query<{ name: string; definition: string }>(
       `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
        where indrelid = $1::regclass and not indisprimary`,
@@ -228,6 +228,7 @@ async function fillTable(
     await fill(client)
     for (const { definition } of rows) await client.query(definition)
     await client.query(`vacuum analyze ${table}`)
+    console.log(`filled ${name} in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
   } finally {
     client.release(true)
   }
