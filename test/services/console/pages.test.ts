@@ -80,6 +80,7 @@ const names: [start: string, name: string][] = [
   ['/v1/organizations/org_1/agent-directories', 'agent directories'],
   ['/v1/organizations/org_1/audit-log', 'audit log: all'],
   ['/v1/organizations/org_1/views', 'list views'],
+  ['/v1/organizations/org_1/alerts', 'list alerts'],
   ['/v1/organizations/org_1', 'own organization'],
   ['/v1/scoring/model', 'getScoringModel with a narrow key'],
 ]
