@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { toFieldValue } from '../../services/console/pages/shared/span.ts'
 import { createProfile, openHeadless } from '../support/chromium.ts'
 import { type OpenConsole, openConsole } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
 const { test } = needs('chromium')
+
+const dayMs = 86_400_000
 
 let server: OpenConsole
 let page: OpenConsole['page']
@@ -53,6 +56,38 @@ test('a key is created with scopes, rotated, and revoked by typing its name', as
   await old.waitFor({ state: 'detached' })
   await page.getByText(/^Show revoked keys/).waitFor()
   await expect.poll(read, { timeout: 20_000 }).toBe(401)
+})
+
+test('a key is created with an end, which is checked at its field and moves with a rotation', async () => {
+  await open('live/settings')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByRole('button', { name: 'Key for web pages' }).click()
+  await page.getByLabel('Name').fill('Campaign')
+  const end = page.getByLabel('Expires')
+  await end.fill('2020-01-01T00:00')
+  await dialog().getByRole('button', { name: 'Create key' }).click()
+  await dialog().getByText('Must be a time in the future.').waitFor()
+  expect(server.complaints.splice(0)).toEqual([expect.stringContaining('422')])
+  await end.fill(toFieldValue(Date.now() + 30.9 * dayMs))
+  await dialog().getByRole('button', { name: 'Create key' }).click()
+  await dialog()
+    .getByText(/^Expires \d/)
+    .waitFor()
+  await page.getByRole('button', { name: 'Done' }).click()
+  const keys = page.getByRole('row', { name: /Campaign/ })
+  await keys.getByText('Ends in 31d').waitFor()
+  await chooseAction('Campaign', 'Rotate')
+  await dialog().getByRole('button', { name: 'Rotate' }).click()
+  await dialog()
+    .getByText(/^Expires \d/)
+    .waitFor()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await expect.poll(() => keys.getByText(/^Ends in (31d|1d|24h)$/).count()).toBe(2)
+  await keys.filter({ hasText: '31d' }).getByRole('button', { name: 'Actions' }).click()
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await end.fill('')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await keys.getByText('Active').waitFor()
 })
 
 test('origins of a key are checked at the field', async () => {

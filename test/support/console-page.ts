@@ -15,9 +15,10 @@ export interface ConsoleServer {
 /** Starts a server, runs `prepare`, and opens a browser through the login link. */
 export async function startConsoleServer(
   prepare: (tidegate: RunningTidegate, page: Page) => Promise<unknown> = visitDemo,
+  env: Record<string, string> = {},
 ): Promise<ConsoleServer> {
   // Tests open pages faster than people.
-  const tidegate = await startTidegate({ env: { RATE_LIMIT_CONSOLE: '6000' } })
+  const tidegate = await startTidegate({ env: { RATE_LIMIT_CONSOLE: '6000', ...env } })
   const profile = await createProfile()
   const first = await openHeadless(profile)
   const page = await first.newPage()
@@ -51,9 +52,9 @@ export interface OpenConsole extends ConsoleServer {
 
 /** Does the same, with a page for all tests of a file. */
 export async function openConsole(
-  prepare?: Parameters<typeof startConsoleServer>[0],
+  ...options: Parameters<typeof startConsoleServer>
 ): Promise<OpenConsole> {
-  const server = await startConsoleServer(prepare)
+  const server = await startConsoleServer(...options)
   const context = await openHeadless(server.profile)
   const page = await context.newPage()
   return {
