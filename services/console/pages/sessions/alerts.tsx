@@ -49,7 +49,17 @@ export function Alerts() {
                   cell: ({ alert }) =>
                     `${alertKindTitles[alert.kind]} ≥ ${amount(alert, alert.threshold)} in ${alert.window_minutes} min`,
                 },
-                { title: 'Status', cell: ({ alert }) => <Status alert={alert} /> },
+                {
+                  title: 'Status',
+                  cell: ({ alert: { status, opened_at } }) =>
+                    status === 'open' && opened_at ? (
+                      <>
+                        <span class="badge bad">Open</span> <RelativeTime at={opened_at} />
+                      </>
+                    ) : (
+                      'Quiet'
+                    ),
+                },
                 {
                   title: 'Last value',
                   class: 'number',
@@ -78,15 +88,6 @@ export function Alerts() {
   )
 }
 
-function Status({ alert: { status, opened_at } }: { alert: Alert }) {
-  if (status === 'quiet') return 'Quiet'
-  return (
-    <>
-      <span class="badge bad">Open</span> {opened_at && <RelativeTime at={opened_at} />}
-    </>
-  )
-}
-
 /** A line that links the views whose alerts are open. */
 export function OpenAlerts() {
   const { data } = useResponse<{ data: Alert[] }>(alertsPath(), { pollMs }).data ?? { data: [] }
@@ -94,14 +95,13 @@ export function OpenAlerts() {
   const views = useViews().filter(({ id }) => openIds.has(id))
   if (views.length === 0) return null
   return (
-    <p class="note bad" role="status">
-      <strong>Open alerts:</strong>{' '}
-      {views.map((view, i) => (
-        <>
-          {i > 0 && ', '}
-          <a href={viewHref(view)}>{view.name}</a>
-        </>
+    <div class="note bad row" role="status">
+      <strong>Open alerts</strong>
+      {views.map((view) => (
+        <a key={view.id} href={viewHref(view)}>
+          {view.name}
+        </a>
       ))}
-    </p>
+    </div>
   )
 }
