@@ -2,12 +2,12 @@ import type { SessionAnomalies } from '../../../readback/schemas/anomalies.ts'
 import { useResponse } from '../shared/api.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
-import { now, type TimeSpan } from '../shared/span.ts'
+import { now, type TimeSpan, timesOf } from '../shared/span.ts'
 import { Sparkline } from '../shared/sparkline.tsx'
 import { RelativeTime } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
 import { anomalyTitle, endOfAnomaly, filtersOfAnomaly } from './anomaly-title.ts'
-import { sessionsHref, timesOf } from './links.ts'
+import { sessionsHref } from './links.ts'
 
 /** Values with a far larger share than in the same hours of the days before. */
 export function Anomalies({ span }: { span: TimeSpan }) {

@@ -1,11 +1,6 @@
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { hrefOf } from '../shared/address.ts'
-import { isoTime, type TimeSpan } from '../shared/span.ts'
-
-export const timesOf = ({ since, until }: TimeSpan) => ({
-  since: isoTime(since),
-  until: isoTime(until),
-})
+import { type TimeSpan, timesOf } from '../shared/span.ts'
 
 /** Returns the URL of the sessions page for a period and filters. A relative period stays relative. */
 export function sessionsHref(span: TimeSpan, filters: Record<string, string>): string {

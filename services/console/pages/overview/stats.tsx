@@ -2,10 +2,10 @@ import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { bucketsOf, sumOf } from '../sessions/buckets.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, formatPercent } from '../shared/format.ts'
-import { intervalOf, type TimeSpan } from '../shared/span.ts'
+import { intervalOf, type TimeSpan, timesOf } from '../shared/span.ts'
 import { Sparkline } from '../shared/sparkline.tsx'
 import { type Amount, changeOf, previousPeriod, sumSessions } from './compare.ts'
-import { countedSpan, groupingBy, sessionsHref, timesOf } from './links.ts'
+import { countedSpan, groupingBy, sessionsHref } from './links.ts'
 
 /** Key numbers of the period, each with its change from the previous period. */
 export function Stats({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {

@@ -7,10 +7,10 @@ import { useCounts } from '../shared/counts.ts'
 import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/panel.tsx'
-import type { TimeSpan } from '../shared/span.ts'
+import { type TimeSpan, timesOf } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { liftSignals, sumSessions } from './compare.ts'
-import { countedSpan, groupingBy, sessionsHref, timesOf } from './links.ts'
+import { countedSpan, groupingBy, sessionsHref } from './links.ts'
 
 interface Row {
   value: string

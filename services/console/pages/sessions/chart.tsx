@@ -8,10 +8,10 @@ import { formatNumber, pluralize } from '../shared/format.ts'
 import {
   type ChartInterval,
   intervalOf,
-  isoTime,
   now,
   type TimeSpan,
   timeParameters,
+  timesOf,
   widenSpan,
 } from '../shared/span.ts'
 import { VerdictBadge } from '../shared/values.tsx'
@@ -149,10 +149,10 @@ function Table({ buckets, series, field, interval }: TableProps) {
 }
 
 /** Returns the URL of a bucket's sessions, with the page's filters. */
-function hrefOfBucket({ since, until }: Bucket, filters: Record<string, string> = {}): string {
+function hrefOfBucket(bucket: Bucket, filters: Record<string, string> = {}): string {
   const query = new URLSearchParams(currentPage.value?.query)
   for (const name of ['last', 'open', 'split']) query.delete(name)
-  const times = { since: isoTime(since), until: isoTime(until) }
-  for (const [name, value] of Object.entries({ ...times, ...filters })) query.set(name, value)
+  for (const [name, value] of Object.entries({ ...timesOf(bucket), ...filters }))
+    query.set(name, value)
   return hrefOf({ page: 'sessions', query })
 }

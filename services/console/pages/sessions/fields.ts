@@ -2,7 +2,7 @@ import type { GroupField } from '../../../../projections/sessions/count-groups.t
 import type { FilterName } from '../../../../projections/sessions/filter-fields.ts'
 import { inWords } from '../shared/format.ts'
 import { signalName } from '../shared/signal-names.ts'
-import { isoTime, type TimeSpan } from '../shared/span.ts'
+import { type TimeSpan, timesOf } from '../shared/span.ts'
 
 /** Titles of the filter fields, in display order. */
 export const filterTitles = {
@@ -136,13 +136,5 @@ export const withOnlyFilter = (filters: readonly UrlFilter[], next: UrlFilter): 
 export const withNegation = (filters: readonly UrlFilter[], old: UrlFilter): UrlFilter[] =>
   filters.map((filter) => (isSameValue(filter, old) ? { ...old, isNot: !old.isNot } : filter))
 
-export function requestParameters(
-  query: URLSearchParams,
-  { since, until }: TimeSpan,
-): URLSearchParams {
-  return new URLSearchParams([
-    ...filterParameters(query),
-    ['since', isoTime(since)],
-    ['until', isoTime(until)],
-  ])
-}
+export const requestParameters = (query: URLSearchParams, span: TimeSpan): URLSearchParams =>
+  new URLSearchParams([...filterParameters(query), ...Object.entries(timesOf(span))])

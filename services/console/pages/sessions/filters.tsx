@@ -4,7 +4,7 @@ import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import { hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
-import { isoTime, type TimeSpan } from '../shared/span.ts'
+import { type TimeSpan, timesOf } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import {
   canBeEmpty,
@@ -132,8 +132,7 @@ function ValueOptions({ field, filters, span, text, hrefTo }: ValueOptionsProps)
     ...parametersOf(filters.filter((filter) => filter.field !== field)),
     ['group_by', field],
     ['top', '25'],
-    ['since', isoTime(span.since)],
-    ['until', isoTime(span.until)],
+    ...Object.entries(timesOf(span)),
   ])
   const response = useCounts(parameters)
   return (

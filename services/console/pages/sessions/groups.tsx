@@ -49,6 +49,7 @@ interface GroupTableProps {
 const verdicts = ['bot', 'inconclusive', 'human'] as const
 
 type Group = SessionAggregates['groups'][number]
+type VerdictCounts = Partial<Record<Verdict, number | undefined>>
 
 /** Session counts by value of a field, split by verdict. */
 export function GroupTable({ field, query, span }: GroupTableProps) {
@@ -62,11 +63,7 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
   // Until all are loaded, some are of the previous period or filters.
   const isLoading = [totals, bots, inconclusives].some((response) => response.isLoading)
   const filters = parseFilters(query)
-  const countsOf = ({
-    kind,
-    values,
-    sessions,
-  }: Group): Partial<Record<Verdict, number | undefined>> => {
+  const countsOf = ({ kind, values, sessions }: Group): VerdictCounts => {
     if (isLoading || kind !== 'value') return {}
     const [bot, inconclusive] = [bots, inconclusives].map(
       ({ data }) => data && sessionsOf(data.data, field, values[field] ?? null),

@@ -13,7 +13,7 @@ import { useFormDialog } from '../shared/form-dialog.tsx'
 import { formatNumber, formatPercent } from '../shared/format.ts'
 import { NextPageButton, usePages } from '../shared/pages.tsx'
 import { hasScope } from '../shared/person.ts'
-import { isoTime, now, spanOf } from '../shared/span.ts'
+import { now, spanOf, timesOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { RelativeTime, ShortId } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
@@ -25,7 +25,7 @@ const accountsPath = '/v1/gate/agent-accounts'
 export function GateSettings({ query }: { query: URLSearchParams }) {
   const isChosen = ['last', 'since', 'until'].some((name) => query.has(name))
   const span = spanOf(isChosen ? query : new URLSearchParams({ last: '30d' }), now.value)
-  const period = new URLSearchParams({ since: isoTime(span.since), until: isoTime(span.until) })
+  const period = new URLSearchParams(timesOf(span))
   const countsPath = `/v1/gate/signup-counts?${period}`
   const services = useResponse<{ data: ManagedGateService[] }>(servicesPath)
   return (

@@ -56,15 +56,17 @@ export function hasInvalidTimes(query: URLSearchParams): boolean {
 
 export const isoTime = (time: number): string => new Date(time).toISOString()
 
+/** Returns the API's parameters of a period. */
+export const timesOf = ({ since, until }: Pick<TimeSpan, 'since' | 'until'>) => ({
+  since: isoTime(since),
+  until: isoTime(until),
+})
+
 /** Returns the URL parameters of a period. A relative one stays relative. */
-export const timeParameters = ({
-  since,
-  until,
-  last,
-}: TimeSpan): Record<'since' | 'until' | 'last', string | null> =>
-  last
-    ? { since: null, until: null, last }
-    : { since: isoTime(since), until: isoTime(until), last: null }
+export const timeParameters = (
+  span: TimeSpan,
+): Record<'since' | 'until' | 'last', string | null> =>
+  span.last ? { since: null, until: null, last: span.last } : { ...timesOf(span), last: null }
 
 /** Doubles the period around its middle, up to now. */
 export function widenSpan({ since, until }: TimeSpan, now: number): TimeSpan {
