@@ -115,7 +115,7 @@ function ScoreScale() {
   return (
     <div class="scale">
       {bands.map(({ verdict, from, to }) => (
-        <span key={verdict} class={verdict}>
+        <span key={verdict} style={{ borderColor: `var(--${verdict})` }}>
           {verdict} {from}–{to}
         </span>
       ))}
@@ -134,7 +134,7 @@ function ChangeBar({ from, to }: { from: number; to: number }) {
         <line key={threshold} x1={threshold} x2={threshold} y1="0" y2="8" />
       ))}
       <rect
-        class={to < from ? 'less' : 'more'}
+        style={{ fill: `var(--${to < from ? 'human' : 'bot'})` }}
         x={low}
         y="1"
         width={Math.max(0.4, high - low)}
