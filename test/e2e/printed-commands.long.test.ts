@@ -166,7 +166,7 @@ describe('the commands that the docs, the chart and the README print', () => {
       ['[--secret n] [--publishable n]', '--secret 600 --publishable 3000'],
       ['[--add domain [--name "Acme"]] [--remove domain]', '--add bots.example --name "Acme"'],
       ['[<org>] [--endpoint we_...] [--limit n]', `<org> --endpoint we_... --limit 10`],
-      ['tidegate ... --', 'tidegate webhooks dead-letters --'],
+      ['wdlv_...', await newestDelivery()],
       ['evt_... [--endpoint we_...]', `${await newestEvent()} --endpoint we_...`],
       ['<gacct_... or gate_...>', gateSessionId],
       ['<service>', serviceId],
@@ -230,6 +230,13 @@ describe('the commands that the docs, the chart and the README print', () => {
     })
     const { data } = await response.json()
     return data.id
+  }
+
+  async function newestDelivery(): Promise<string> {
+    await newestEvent()
+    const path = `/v1/organizations/${cluster.owner.organizationId}/webhooks/deliveries`
+    const [delivery] = await cluster.read<{ id: string }[]>(path)
+    return delivery?.id ?? ''
   }
 
   /** Writes the files that the commands read from their folder. */
