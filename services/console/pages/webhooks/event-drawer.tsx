@@ -1,5 +1,4 @@
 import './webhooks.css'
-import { directEventType } from '../../../../infra/wire/webhooks/direct-call.ts'
 import type { WebhookAttempt } from '../../../webhooks/deliveries/schemas.ts'
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { hrefWith, serverPath } from '../shared/address.ts'
@@ -70,7 +69,7 @@ function Delivery({ delivery, endpoint }: { delivery: WebhookDelivery; endpoint:
   const { status, attempts, next_attempt_at: next, error } = delivery
   const path = `${organizationPath()}/webhooks/deliveries/${delivery.id}`
   const isEnded = status !== 'pending' && status !== 'delivering'
-  const isRetryable = isEnded && delivery.event_type !== directEventType
+  const isRetryable = isEnded && delivery.event_type !== 'gate.session.approved'
   const retry = () => run(async () => void (await callApi(`${path}/retry`, { method: 'POST' })))
   return (
     <section class="panel" aria-label={`Delivery to ${endpoint}`}>
