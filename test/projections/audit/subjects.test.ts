@@ -14,6 +14,7 @@ const ids = [
   'endpoint_id',
   'delivery_id',
   'mark_id',
+  'alert_id',
   'view_id',
   'session_id',
   'gate_session_id',
