@@ -11,14 +11,15 @@ export function useFilteredPath(
   query: URLSearchParams,
   filters: readonly string[],
 ): string {
-  const valuesOf = (name: string) => query.getAll(name)
+  const entryOf = (name: string) => [name, query.getAll(name)]
   return useMemo(() => {
     const { since, until, last } = spanOf(query, now.peek())
     const parameters = new URLSearchParams({ since: isoTime(since) })
     if (!last) parameters.set('until', isoTime(until))
-    for (const name of filters) for (const value of valuesOf(name)) parameters.append(name, value)
+    for (const name of filters)
+      for (const value of query.getAll(name)) parameters.append(name, value)
     return `${path}?${parameters}`
-  }, [path, JSON.stringify(['since', 'until', 'last', ...filters].map(valuesOf))])
+  }, [path, JSON.stringify(['since', 'until', 'last', ...filters].map(entryOf))])
 }
 
 interface FilterSelectProps {
