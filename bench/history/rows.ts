@@ -6,6 +6,7 @@ import { signalCatalogue } from '../../services/scoring/signals/catalogue.ts'
 const seed = 36
 const dayMs = 24 * 60 * 60 * 1000
 export const spanMs = 30 * dayMs
+const organizationId = 'org_00000000000000000000000001'
 const otherOrganizationId = 'org_00000000000000000000000002'
 const schema = 'sessions_b1'
 
@@ -172,13 +173,15 @@ export interface FillOptions {
   rows: number
   endsAt: number
   /** Organization of nine in ten sessions. */
-  organization: string
+  organization?: string | undefined
+  /** Number of the first row, to continue an earlier fill. */
+  first?: number
 }
 
 /** Inserts sessions in the order of time, with more of them by day than by night and a wave of bots in the last hours. */
 export async function fillSessions(
   pool: pg.Pool,
-  { rows, endsAt, organization }: FillOptions,
+  { rows, endsAt, organization = organizationId, first = 1 }: FillOptions,
 ): Promise<void> {
   await pool.query(functions)
   const step = spanMs / rows
@@ -199,10 +202,10 @@ export async function fillSessions(
         ) numbered offset 0
       ) visited offset 0
     ) d join bench.sets on sets.verdict = d.verdict and sets.place = 1 + (hashint8extended(i, 6) & 2147483647) % ${setsPerVerdict}`
-  const starts = Array.from({ length: Math.ceil(rows / chunk) }, (_, k) => 1 + k * chunk)
+  const starts = Array.from({ length: Math.ceil(rows / chunk) }, (_, k) => first + k * chunk)
   async function work(): Promise<void> {
     for (let start = starts.shift(); start !== undefined; start = starts.shift())
-      await pool.query(insert, [start, Math.min(rows, start + chunk - 1)])
+      await pool.query(insert, [start, Math.min(first + rows, start + chunk) - 1])
   }
   await fillTable(pool, 'sessions', () => Promise.all([work(), work()]))
 }
