@@ -45,6 +45,15 @@ export async function listResendable(
   return findByEndpoint(db, query, 'order by d.created_at fetch first $1 rows with ties', types)
 }
 
+// The conditions of partial indexes, which have the deliveries that are neither successful nor direct.
+const statusConditions: Record<DeliveryRow['status'], string> = {
+  pending: `d.status = 'pending' and d.next_attempt_at is not null
+    or d.status = 'pending' and d.event_type = '${directEventType}'`,
+  failed: `d.status = 'failed'`,
+  skipped: `d.status = 'skipped'`,
+  succeeded: `d.status = 'succeeded'`,
+}
+
 // An index has the deliveries of each endpoint and type in order, so only the first ones of each are read and sorted.
 async function findByEndpoint(
   db: Db,
@@ -55,8 +64,7 @@ async function findByEndpoint(
   const values: unknown[] = [limit, types.filter((name) => name === (type ?? name))]
   const where = [`d.created_at >= $${values.push(since)}`]
   if (until !== undefined) where.push(`d.created_at < $${values.push(until)}`)
-  // Literals, because a partial index has the failed and skipped ones.
-  if (status) where.push(`d.status in (${status.map((name) => `'${name}'`).join()})`)
+  if (status) where.push(`(${status.map((name) => statusConditions[name]).join(' or ')})`)
   if (eventIds) where.push(`d.event_id = any($${values.push(eventIds)})`)
   if (after) {
     const position = [after.value, ...after.id.split(' ')].map((part) => `$${values.push(part)}`)

@@ -176,6 +176,16 @@ test.each([
   expect([status, body.error.details.fields[0].name]).toEqual([422, field])
 })
 
+test('pending deliveries include approvals, which are never due', async () => {
+  const queued = await raise('pending')
+  api.now.ms += 1
+  const approval = await raise('pending', { type: 'gate.session.approved', route: 'direct' })
+  const failed = await raise('failed', { created_at: api.now.ms - 2 })
+  const pending = [idOf(approval), idOf(queued)]
+  expect(await idsOf('?status=pending')).toEqual(pending)
+  expect(await idsOf('?status=pending&status=failed')).toEqual([...pending, idOf(failed)])
+})
+
 test('a cursor continues within events of the same time, with several endpoints each', async () => {
   const others = [await createEndpoint(), await createEndpoint()]
   const events = Array.from({ length: 5 }, () =>
