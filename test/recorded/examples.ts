@@ -22,6 +22,10 @@ export const exampleNames: Record<string, string> = {
   createView: 'save view',
   updateView: 'update view: another name',
   deleteView: 'delete view',
+  listAlerts: 'list alerts',
+  createAlert: 'create alert',
+  updateAlert: 'update alert: another threshold',
+  deleteAlert: 'delete alert',
   getScoringModel: 'getScoringModel with a narrow key',
   listVisitorFingerprints: 'list visitors: by how often they were seen',
   getVisitorFingerprint: 'visitor: who came back',
@@ -38,6 +42,10 @@ export const exampleNames: Record<string, string> = {
   disableWebhookEndpoint: 'disable',
   rotateWebhookEndpointSecret: 'rotate secret once',
   sendTestWebhook: 'test that is accepted',
+  listWebhookDeliveries: 'list deliveries: of an endpoint',
+  listWebhookAttempts: 'attempts',
+  retryWebhookDelivery: 'retry a delivery',
+  resendWebhookDeliveries: 'resend: what failed',
   listEvents: 'list events: session.result.persisted at an endpoint',
   retrieveEvent: 'event: session.fingerprint.calculated',
   getOrganization: 'own organization',
@@ -156,6 +164,8 @@ function sample(placeholder: string, kind: string, term: string | undefined): st
       return `sk_live_${characters(placeholder, 4)}...${characters(placeholder, 8).slice(4)}`
     case 'secret':
       return `whsec_${createHash('sha256').update(placeholder).digest('base64')}`
+    case 'seconds':
+      return String(now / 1000)
     case 'claim code':
       return '184 166'
     case 'not delivered':

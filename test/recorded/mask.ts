@@ -59,11 +59,12 @@ const fixedPlaceholders: [pattern: RegExp, name: string][] = [
   // Another one each hour, which may begin in the middle of a run.
   [/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour'],
   [/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"'],
-  [/(?<="(?:evaluation_duration|latency_p\d\d)_ms":\s?)\d+/g, '"<milliseconds>"'],
+  [/(?<="(?:(?:evaluation_)?duration|latency_p\d\d)_ms":\s?)\d+/g, '"<milliseconds>"'],
+  [/(?<="(?:webhook|X-Foil)-timestamp":\s?")\d+/gi, '<seconds>'],
   // Shown to a person and typed in by another.
   [/(?<="code":")\d{3} \d{3}(?=")/g, '<claim code>'],
-  // A test that was sent just now may or may not be on its way yet.
-  [/(?<="latest_delivery":\{[^{}]*"status":")(?:pending|delivering)/g, '<not delivered>'],
+  // Just queued, so it may or may not be on its way yet.
+  [/(?<="object":"webhook_delivery",[^{}]*"status":")(?:pending|delivering)/g, '<not delivered>'],
 ]
 
 const minute = 60_000

@@ -1,6 +1,43 @@
-// Generated from /openapi.json (7888e2666f091ab1) by make sdk-types. Don't edit.
+// Generated from /openapi.json (0f117fbd05f5fe13) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
+    AlertClosedWebhookEvent: components['schemas']['WebhookEventEnvelope'] &
+      ({
+        /** @constant */
+        type: 'alert.closed'
+        data: components['schemas']['AlertPayload']
+      } & {
+        [key: string]: unknown
+      })
+    AlertOpenedWebhookEvent: components['schemas']['WebhookEventEnvelope'] &
+      ({
+        /** @constant */
+        type: 'alert.opened'
+        data: components['schemas']['AlertPayload']
+      } & {
+        [key: string]: unknown
+      })
+    AlertPayload: {
+      /** @constant */
+      object: 'alert'
+      alert: {
+        id: string
+        view_id: string
+        /** @enum {string} */
+        kind: 'count' | 'share' | 'multiple'
+        threshold: number
+        window_minutes: number
+      }
+      /** @description Value that was compared with `threshold`. Null if there were too few sessions. */
+      value: number | null
+      /**
+       * Format: date-time
+       * @description Time of the check.
+       */
+      at: string
+    } & {
+      [key: string]: unknown
+    }
     ApiErrorDetails: {
       fields?: components['schemas']['ApiFieldIssue'][]
       allowed_values?: string[]
@@ -33,6 +70,33 @@ export interface components {
       /** Format: date-time */
       evaluated_at: string
     }
+    EndpointFailingPayload: {
+      /** @constant */
+      object: 'webhook_endpoint_health'
+      endpoint: {
+        id: string
+        name: string
+        /** @enum {string} */
+        status: 'active' | 'disabled'
+        /** @description Null while active. */
+        disabled_reason: ('failing' | 'gone') | null
+        /**
+         * Format: date-time
+         * @description First failed attempt since the last success.
+         */
+        failing_since: string
+      }
+    } & {
+      [key: string]: unknown
+    }
+    EndpointFailingWebhookEvent: components['schemas']['WebhookEventEnvelope'] &
+      ({
+        /** @constant */
+        type: 'endpoint.failing'
+        data: components['schemas']['EndpointFailingPayload']
+      } & {
+        [key: string]: unknown
+      })
     GateApprovedWebhookPayload: {
       /** @description Service of the signup. */
       service_id: string
@@ -1188,6 +1252,9 @@ export interface components {
         | 'session.result.persisted'
         | 'gate.session.approved'
         | 'key.expiring'
+        | 'endpoint.failing'
+        | 'alert.opened'
+        | 'alert.closed'
         | 'webhook.test'
       /**
        * Format: date-time
@@ -1200,6 +1267,8 @@ export interface components {
         | components['schemas']['GateApprovedWebhookPayload']
         | components['schemas']['WebhookTestEventPayload']
         | components['schemas']['KeyExpiringPayload']
+        | components['schemas']['EndpointFailingPayload']
+        | components['schemas']['AlertPayload']
     }
     WebhookRequestSummary: {
       url: string | null
@@ -1245,9 +1314,14 @@ export interface components {
   headers: never
   pathItems: never
 }
+export type AlertClosedWebhookEvent = components['schemas']['AlertClosedWebhookEvent']
+export type AlertOpenedWebhookEvent = components['schemas']['AlertOpenedWebhookEvent']
+export type AlertPayload = components['schemas']['AlertPayload']
 export type ApiErrorDetails = components['schemas']['ApiErrorDetails']
 export type ApiFieldIssue = components['schemas']['ApiFieldIssue']
 export type Decision = components['schemas']['Decision']
+export type EndpointFailingPayload = components['schemas']['EndpointFailingPayload']
+export type EndpointFailingWebhookEvent = components['schemas']['EndpointFailingWebhookEvent']
 export type GateApprovedWebhookPayload = components['schemas']['GateApprovedWebhookPayload']
 export type GateDeliveryRequest = components['schemas']['GateDeliveryRequest']
 export type GateSessionApprovedWebhookEvent =

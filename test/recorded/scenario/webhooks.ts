@@ -143,6 +143,45 @@ async function tests(
     await record(`event of test ${i} by a test key`, get, test)
   }
   await listedEvents(world, accepting)
+  await deliveries(world, { path, accepting, refusing })
+}
+
+async function deliveries(
+  world: World,
+  { path, accepting, refusing }: Endpoints & { path: string },
+): Promise<void> {
+  const { record, recordEach, recordMalformed, until, own, live, test, receiver } = world
+  const all = `${own}/webhooks/deliveries`
+  const list = (what: string, query: string, headers = live) =>
+    record(`list deliveries: ${what}`, `GET ${all}${query}`, headers)
+  await list('of an endpoint', `?endpoint_id=${accepting}`)
+  await list('of the other environment', `?endpoint_id=${accepting}`, test)
+  await list('unknown status', '?status=lost')
+  await list('malformed session', '?session_id=sid_1')
+  const failed = await until(`GET ${all}?endpoint_id=${refusing}`, live, () => true)
+  const [{ id } = { id: '' }] = json<{ id: string }[]>(failed).data
+  const one = `${all}/${id}`
+  await record('attempts', `GET ${one}/attempts`, live)
+  await record('attempts by a test key', `GET ${one}/attempts`, test)
+  const letGo = receiver.hold()
+  await record('retry a delivery', `POST ${one}/retry`, live)
+  await record('retry a delivery by a test key', `POST ${one}/retry`, test)
+  await record('retry with a body', `POST ${one}/retry`, live, { now: true })
+  letGo()
+  const hasFailed = /"status":"failed"/
+  await until(`GET ${all}?endpoint_id=${refusing}`, live, ({ body }) =>
+    hasFailed.test(body.toString('utf8')),
+  )
+  const resend = `POST ${path}/${accepting}/resend`
+  const since = '2026-01-01T00:00:00Z'
+  await recordMalformed('resend', resend, () => live)
+  await recordEach('resend', resend, live, {
+    'nothing in it': {},
+    'what failed': { since },
+    'no time': { since: 'yesterday' },
+    'unknown status': { since, status: 'lost' },
+  })
+  await record('resend by a test key', resend, test, { since })
 }
 
 async function listedEvents({ record, own, live, test }: World, endpointId: string): Promise<void> {
