@@ -67,7 +67,7 @@ export async function checkAlerts(options: AlertCheckOptions): Promise<number> {
     async work(alert) {
       const failed = { ...alert, last_checked_at: clock() }
       await checkAlert(options, alert).catch(async (err) => {
-        logger.error({ err, alertId: alert.id }, 'failed to check an alert; retrying')
+        logger.error({ err, alert_id: alert.id }, 'failed to check an alert; retrying')
         // The others come first in the next run. Has no effect once the check is stored.
         await storeCheck(pool, alert, failed)
       })
@@ -104,7 +104,7 @@ async function measure(
 ): Promise<number | null> {
   const conditions = conditionsOfView(query)
   if (!conditions) {
-    logger.warn({ alertId: alert.id }, 'skipped an alert: the query of its view is invalid')
+    logger.warn({ alert_id: alert.id }, 'skipped an alert: the query of its view is invalid')
     return null
   }
   const window = { since: until - alert.window_minutes * 60_000, until }

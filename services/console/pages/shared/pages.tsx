@@ -48,9 +48,11 @@ export function NextPageButton<Row>({ loadNext, failure }: ListPages<Row>) {
     <>
       <MutationFailure failure={failure} />
       {loadNext && (
-        <button type="button" onClick={loadNext}>
-          Load more
-        </button>
+        <div>
+          <button type="button" onClick={loadNext}>
+            Load more
+          </button>
+        </div>
       )}
     </>
   )
