@@ -91,7 +91,7 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
           </div>
         ))}
         {ticksOf(buckets, interval, { max: 8 }).map((at) => (
-          <span key={at} style={{ left: `${(100 * (at - first)) / length}%` }}>
+          <span key={at} style={tickStyle((100 * (at - first)) / length)}>
             {tick(at)}
           </span>
         ))}
@@ -105,3 +105,9 @@ function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
   return power * ([1, 1.2, 1.6, 2, 3, 4, 6, 8].find((factor) => factor * power >= value) ?? 10)
 }
+
+// Shifted more toward the end, so that no label sticks out.
+const tickStyle = (percent: number) => ({
+  left: `${percent}%`,
+  transform: `translateX(-${percent}%)`,
+})
