@@ -362,7 +362,7 @@ describe('a check', () => {
         await raise(notice)
       },
     })
-    expect(errors).toMatchObject([{ details: { alertId: failing } }])
+    expect(errors).toMatchObject([{ details: { alert_id: failing } }])
     expect(await raisedEvents()).toMatchObject([{ type: 'alert.opened' }])
     expect(await alertWith(working)).toMatchObject({ status: 'open', last_value: 3 })
   })
@@ -418,7 +418,7 @@ describe('a check', () => {
     const warnings: unknown[] = []
     const logger = recording(warnings)
     await checkAfterMinutes(1, { logger })
-    expect(warnings).toMatchObject([{ details: { alertId: id } }])
+    expect(warnings).toMatchObject([{ details: { alert_id: id } }])
     expect(await alertWith(id)).toMatchObject({ status: 'quiet', last_value: null })
   })
 })
