@@ -136,6 +136,7 @@ async function walkToSavedView(page: Page, link: string): Promise<Walk> {
   await anomaly.waitFor()
   expect(await anomaly.innerText()).toMatch(/^\+\d+ sessions from \S+ on \/login since /)
   await page.getByRole('heading', said('Anomalies')).waitFor()
+  await anomaly.evaluate((link) => link.scrollIntoView({ block: 'end' }))
   await picture('console-anomaly')
   await page.setViewportSize({ width: 1120, height: 440 })
   await anomaly.click()
