@@ -1,20 +1,17 @@
-import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
 import type { SessionAnomalies } from '../../services/readback/schemas/anomalies.ts'
-import { cli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
 import { createTestDatabase } from '../support/postgres.ts'
+import { repeatSessions, simulate } from '../support/simulated-traffic.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
-
-const hourMs = 3_600_000
 
 test('a simulated attack on a busy day is one anomaly with its tool, path and times', async () => {
   const database = await createTestDatabase()
   const tidegate = await startTidegate({ env: { DATABASE_URL: database.url } })
   try {
     await simulate(tidegate, '--sessions', '40', '--seed', 'usual')
-    await repeatSessions(database.pool)
+    // Two days, every six minutes.
+    await repeatSessions(database.pool, { times: 490, everyMs: 360_000 })
     expect((await anomaliesOf(tidegate)).anomalies).toEqual([])
     const begun = Date.now()
     await simulate(tidegate, '--attack', 'credential-stuffing', '--rate', '25')
@@ -37,27 +34,9 @@ test('a simulated attack on a busy day is one anomaly with its tool, path and ti
   }
 }, 300_000)
 
-async function simulate({ dataDir }: RunningTidegate, ...options: string[]): Promise<void> {
-  const { code, stderr } = await cli(['simulate', ...options], { DATA_DIR: dataDir })
-  expect([code, stderr]).toEqual([0, expect.anything()])
-}
-
 async function anomaliesOf({ baseUrl, credentials }: RunningTidegate): Promise<SessionAnomalies> {
   const headers = { Authorization: `Bearer ${credentials.live.secret_key}` }
   const response = await fetch(`${baseUrl}/v1/sessions/anomalies`, { headers })
   expect(response.status).toBe(200)
   return (await response.json()).data
-}
-
-/** Copies each session into every six minutes of the two days before, and rolls the hours up. */
-async function repeatSessions(pool: pg.Pool): Promise<void> {
-  await pool.query(
-    `insert into read.sessions select (jsonb_populate_record(s, jsonb_build_object(
-       'session_id', left(s.session_id, -3) || lpad(n::text, 3, '0'),
-       'event_id', left(s.event_id, -3) || lpad(n::text, 3, '0'),
-       'created_at', s.created_at - n * 360000, 'evaluated_at', s.evaluated_at - n * 360000
-     ))).* from read.sessions s, generate_series(1, 490) n on conflict do nothing`,
-  )
-  const now = Date.now()
-  while (await rollUpOnce(pool, now - (now % hourMs)));
 }

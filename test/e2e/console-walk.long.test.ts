@@ -1,16 +1,14 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import type pg from 'pg'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
 import { openBrowser } from '../support/chromium.ts'
-import { cli } from '../support/cli.ts'
 import { loaded } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase } from '../support/postgres.ts'
+import { repeatSessions, simulate } from '../support/simulated-traffic.ts'
 import { root } from '../support/test-projects.ts'
-import { loginLinkOf, type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+import { loginLinkOf, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
@@ -101,7 +99,7 @@ test('an analyst follows an attack from the overview to a saved view, by the ste
   try {
     await page.setViewportSize({ width: 1120, height: 500 })
     await simulate(tidegate, '--sessions', '12', '--bots', '0.2')
-    await repeatSessions(database.pool)
+    await repeatSessions(database.pool, { times: 50, everyMs: 3_600_000 })
     await simulate(tidegate, '--attack', 'credential-stuffing', '--sessions', '120', '--rate', '20')
     const walk = await walkToSavedView(page, loginLinkOf(tidegate))
     await expectAsInGuide('From an attack to a saved view', walk)
@@ -110,24 +108,6 @@ test('an analyst follows an attack from the overview to a saved view, by the ste
     await database.drop()
   }
 }, 300_000)
-
-async function simulate({ dataDir }: RunningTidegate, ...options: string[]): Promise<void> {
-  const { code, stderr } = await cli(['simulate', ...options], { DATA_DIR: dataDir })
-  expect([code, stderr]).toEqual([0, expect.anything()])
-}
-
-/** Copies the sessions into each of the 50 hours before, as usual traffic, and rolls the hours up. */
-async function repeatSessions(pool: pg.Pool): Promise<void> {
-  await pool.query(
-    `insert into read.sessions select (jsonb_populate_record(s, jsonb_build_object(
-       'session_id', left(s.session_id, -2) || lpad(n::text, 2, '0'),
-       'event_id', left(s.event_id, -2) || lpad(n::text, 2, '0'),
-       'created_at', s.created_at - n * 3600000, 'evaluated_at', s.evaluated_at - n * 3600000
-     ))).* from read.sessions s, generate_series(1, 50) n on conflict do nothing`,
-  )
-  const now = Date.now()
-  while (await rollUpOnce(pool, now - (now % 3_600_000)));
-}
 
 async function walkToSavedView(page: Page, link: string): Promise<Walk> {
   const { walk, said, picture } = recordWalk(page)
