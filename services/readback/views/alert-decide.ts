@@ -75,6 +75,21 @@ export function decideAlertSave(
   return [{ type: 'AlertSaved', alert }]
 }
 
+type AlertUpdate = { [Name in (typeof settings)[number]]?: AlertRow[Name] | undefined }
+
+/** Throws 404 if the alert does not exist, and the errors of `decideAlertSave`. */
+export function decideAlertUpdate(
+  alerts: readonly AlertRow[],
+  views: readonly ViewRow[],
+  { id, now, ...changes }: AlertUpdate & { id: string; now: number },
+): AlertEdit[] {
+  const alert = requireAlert(alerts, id)
+  const { kind = alert.kind, threshold = alert.threshold } = changes
+  const { window_minutes = alert.window_minutes } = changes
+  const changed = { ...alert, kind, threshold, window_minutes, updated_at: now }
+  return decideAlertSave(alerts, views, changed)
+}
+
 // Valid thresholds of each kind, as a condition and in words.
 const thresholds: Record<AlertRow['kind'], [(threshold: number) => boolean, string]> = {
   count: [(n) => Number.isInteger(n) && n >= 1 && n <= 1_000_000, 'an integer from 1 to 1000000'],

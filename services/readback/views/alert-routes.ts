@@ -3,7 +3,7 @@ import { newId } from '../../../infra/event-store/decide.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { list, organizationParams, pathId, single } from '../../../infra/http/schemas.ts'
 import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotency/idempotency.ts'
-import { alertLimits, decideAlertSave, requireAlert } from './alert-decide.ts'
+import { alertLimits, decideAlertSave, decideAlertUpdate, requireAlert } from './alert-decide.ts'
 import { alertJson, alertSchema, createAlertBody, updateAlertBody } from './alert-schemas.ts'
 import { findAlerts, newAlert } from './alert-store.ts'
 import { changeViews } from './commands.ts'
@@ -68,9 +68,9 @@ export function alertRoutes(app: FastifyInstance, options: CommandRouteOptions):
     async run(request) {
       const scope = auth.dataScope(request)
       const id = request.params.alertId
-      const change = { ...request.body, updated_at: clock() }
+      const change = { ...request.body, id, now: clock() }
       await changeViews(commandDeps(options, request), scope, (views, alerts) =>
-        decideAlertSave(alerts, views, Object.assign({}, requireAlert(alerts, id), change)),
+        decideAlertUpdate(alerts, views, change),
       )
       return { data: alertJson(requireAlert(await findAlerts(pool, scope), id)) }
     },
