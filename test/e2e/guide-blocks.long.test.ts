@@ -140,6 +140,25 @@ const request = { headers: ${JSON.stringify(sent)} }`,
     )
   })
 
+  test('filter the events of an endpoint', async () => {
+    const { filter } = JSON.parse(await blockOf('guide/webhooks.md', 'endpoint: filter'))
+    const response = await fetch(
+      `${tidegate.baseUrl}/v1/organizations/${tidegate.credentials.organization_id}/webhooks/endpoints`,
+      {
+        method: 'POST',
+        headers: { ...headers(), 'idempotency-key': 'filter' },
+        body: JSON.stringify({
+          name: 'Bots',
+          url: 'https://hooks.example.com/bots',
+          event_types: ['session.result.persisted'],
+          filter,
+        }),
+      },
+    )
+    expect(response.status).toBe(201)
+    expect((await response.json()).data.filter).toEqual(filter)
+  })
+
   test('mark a session', async () => {
     const body = await blockOf('guide/server.md', 'server: mark')
     const [printed] = /sid_\w+/.exec(body) ?? []
