@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { chromiumFile, createProfile, quietFlags } from '../test/support/chromium.ts'
 
-/** Headless Chromium that only loads pages, because scripts of a driver would be measured, too. */
+/** Headless Chromium without the scripts of a driver, which would be measured, too. */
 export interface DrivenBrowser {
   /** Opens a URL in a fresh profile with a slowed CPU. */
   openPage(url: string, slowdown: number): Promise<DrivenPage>
@@ -14,9 +14,17 @@ export interface DrivenBrowser {
 export interface DrivenPage {
   /** Returns the milliseconds that the main thread has worked so far, as wall-clock and CPU time. */
   busyMs(): Promise<{ tasks: number; cpu: number }>
+  /** Returns once the new document exists. */
+  navigate(url: string): Promise<void>
+  /** Evaluates an expression in the page and returns its value, awaited. */
+  evaluate(expression: string): Promise<unknown>
   close(): Promise<void>
 }
 
+const evaluationOf = z.object({
+  result: z.object({ value: z.unknown() }),
+  exceptionDetails: z.unknown().optional(),
+})
 const metricsOf = z.object({ metrics: z.array(z.object({ name: z.string(), value: z.number() })) })
 
 const answerOf = z.object({
@@ -47,8 +55,17 @@ export async function openBrowser(): Promise<DrivenBrowser> {
       const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
       await send('Emulation.setCPUThrottlingRate', { rate: slowdown }, sessionId)
       await send('Performance.enable', {}, sessionId)
-      await send('Page.navigate', { url }, sessionId)
+      const navigate = async (url: string) => void (await send('Page.navigate', { url }, sessionId))
+      await navigate(url)
       return {
+        navigate,
+        async evaluate(expression) {
+          const options = { expression, awaitPromise: true, returnByValue: true }
+          const evaluated = evaluationOf.parse(await send('Runtime.evaluate', options, sessionId))
+          const { result, exceptionDetails } = evaluated
+          if (exceptionDetails) throw new Error(JSON.stringify(exceptionDetails))
+          return result.value
+        },
         async busyMs() {
           const { metrics } = metricsOf.parse(await send('Performance.getMetrics', {}, sessionId))
           const ms = (name: string) =>

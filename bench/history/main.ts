@@ -10,15 +10,16 @@ import { type Environment, startEnvironment } from '../environment.ts'
 import { describeMachine } from '../machine.ts'
 import { describeRun, row, writeTable } from '../report.ts'
 import { quantile } from '../stats.ts'
+import { measurePaint, paintTable } from './paint.ts'
 import { fillRelated, fillSessions } from './rows.ts'
 
-// Fills a database with sessions and measures the console's requests. A complete run is written to the report.
+// Fills a database with sessions and measures the console's requests and pages. A complete run is written to the report.
 const { values: flags } = parseArgs({
   options: {
     rows: { type: 'string', default: '10000000' },
-    /** Duration of the measurement, without filling the database. */
+    /** Duration of the requests, without filling the database and the pages. */
     minutes: { type: 'string', default: '4' },
-    /** Measures only requests whose kind or query has this text. */
+    /** Measures only requests whose kind or query has this text, or only `pages`. */
     only: { type: 'string', default: '' },
   },
 })
@@ -145,14 +146,13 @@ interface Timing extends Request {
 
 /** Repeats each request for its part of the time, first with empty PostgreSQL buffers. */
 async function measure(server: Server, pool: pg.Pool): Promise<Timing[]> {
-  await pool.query('create extension pg_buffercache')
   const all = await requests(server)
   const timings: Timing[] = []
   for (const request of all) {
     const timing: Timing = { ...request, warm: [], cold: [] }
     const end = performance.now() + (Number(flags.minutes) * minute) / all.length
     while (timing.cold.length < 2) {
-      await pool.query('select pg_buffercache_evict_all()')
+      await evictBuffers(pool)
       timing.cold.push(await duration(server, request))
     }
     while (timing.warm.length < 3 || performance.now() < end)
@@ -162,6 +162,8 @@ async function measure(server: Server, pool: pg.Pool): Promise<Timing[]> {
   }
   return timings
 }
+
+const evictBuffers = (pool: pg.Pool) => pool.query('select pg_buffercache_evict_all()')
 
 async function duration(server: Server, { path }: Request): Promise<number> {
   const begun = performance.now()
@@ -206,11 +208,22 @@ try {
   const child = await environment.startAllInOne()
   const { live } = await environment.credentials()
   const server = { url: child.url, key: live.secret_key }
-  const timings = await measure(server, pool).finally(() => child.stop())
+  await pool.query('create extension pg_buffercache')
+  const measured = async () => {
+    const timings = await measure(server, pool)
+    const options = { ...server, evict: () => evictBuffers(pool), rounds: 40 }
+    const isWithPages = 'pages'.includes(flags.only)
+    return [
+      ...tableOf(timings),
+      '',
+      ...(isWithPages ? paintTable(await measurePaint(options)) : []),
+    ]
+  }
+  const tables = await measured().finally(() => child.stop())
   const machine = await describeMachine(environment.databaseUrl, undefined)
   const date = new Date().toISOString().slice(0, 10)
   const run = `${describeRun({ date, loadBefore, machine })} ${filled}.`
-  const table = [run, '', ...tableOf(timings)].join('\n')
+  const table = [run, '', ...tables].join('\n')
   if (flags.rows === '10000000' && flags.only === '') await writeTable(table, 'history')
   console.log(`\n${table}`)
 } finally {
