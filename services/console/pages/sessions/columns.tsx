@@ -4,28 +4,28 @@ import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { inWords, shortId } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
 import { IdLink, RelativeTime, VerdictBadge } from '../shared/values.tsx'
-import { type Field, fieldNames, valueText } from './fields.ts'
+import { type Field, valueText } from './fields.ts'
 
-type FieldValues = Partial<Record<Field, string | null | undefined>>
-
-interface Column {
+export interface SessionColumn {
+  /** Name in the URL. */
+  name: string
   title: string
   /** Order on the server. Other columns sort the loaded rows. */
   sort?: 'evaluated_at' | 'risk_score'
-  /** Values to filter by. The first field's value sorts the loaded rows, unless `sortValue` is set. */
-  values?: (row: SessionSummary) => FieldValues
-  sortValue?: (row: SessionSummary) => string | number | undefined
+  /** Fields to filter by. The first value sorts the loaded rows, unless `sortText` is set. */
+  fields?: readonly Field[]
+  sortText?: (row: SessionSummary) => string
   /** Default: the first of the values. */
   cell?: (row: SessionSummary) => ComponentChildren
 }
 
-/** Columns by their name in the URL. */
-const columns: Record<string, Column> = {
-  verdict: {
+const columns: readonly SessionColumn[] = [
+  {
+    name: 'verdict',
     title: 'Verdict',
     sort: 'risk_score',
-    values: ({ latest_decision: { verdict }, mark }) => ({ verdict, mark: mark?.label }),
-    sortValue: ({ latest_decision }) => latest_decision.risk_score,
+    fields: ['verdict', 'mark'],
+    sortText: ({ latest_decision }) => `${latest_decision.risk_score}`,
     cell: ({ latest_decision, mark }) => (
       <>
         <VerdictBadge {...latest_decision} />
@@ -33,7 +33,8 @@ const columns: Record<string, Column> = {
       </>
     ),
   },
-  when: {
+  {
+    name: 'when',
     title: 'Time',
     sort: 'evaluated_at',
     cell: ({ id, latest_decision }) => (
@@ -43,77 +44,76 @@ const columns: Record<string, Column> = {
       </a>
     ),
   },
-  reason: { title: 'Top reason', values: ({ facts }) => ({ signal: facts?.top_signal }) },
-  page: {
-    title: 'Path',
-    values: ({ facts }) => ({ page_path: facts?.page_path, page_host: facts?.page_host }),
-  },
-  host: { title: 'Host', values: ({ facts }) => ({ page_host: facts?.page_host }) },
-  from: {
+  { name: 'reason', title: 'Top reason', fields: ['signal'] },
+  { name: 'page', title: 'Path', fields: ['page_path', 'page_host'] },
+  { name: 'host', title: 'Host', fields: ['page_host'] },
+  {
+    name: 'from',
     title: 'Location and network',
-    values: ({ facts }) => ({ country: facts?.country, asn: facts?.asn?.toString() }),
+    fields: ['country', 'asn'],
     cell: ({ facts }) =>
       [facts?.country, facts?.network_holder ?? (facts?.asn && `AS${facts.asn}`)]
         .filter(Boolean)
         .join(' · '),
   },
-  network: { title: 'Network type', values: ({ facts }) => ({ network: facts?.network }) },
-  browser: {
+  { name: 'network', title: 'Network type', fields: ['network'] },
+  {
+    name: 'browser',
     title: 'Browser',
-    values: ({ facts }) => ({ browser: facts?.browser, os: facts?.os }),
+    fields: ['browser', 'os'],
     cell: ({ facts }) => `${facts?.browser ?? ''} ${facts?.browser_version?.split('.')[0] ?? ''}`,
   },
-  system: { title: 'System', values: ({ facts }) => ({ os: facts?.os }) },
-  agent: {
+  { name: 'system', title: 'System', fields: ['os'] },
+  {
+    name: 'agent',
     title: 'Agent',
-    // Most sessions have the status "none".
-    values: ({ facts }) =>
-      facts?.agent_provider
-        ? { agent_provider: facts.agent_provider, agent_status: facts.agent_status }
-        : {},
+    fields: ['agent_provider', 'agent_status'],
     cell: ({ facts }) => facts?.agent_provider && `${facts.agent_provider} ${facts.agent_status}`,
   },
-  visitor: {
+  {
+    name: 'visitor',
     title: 'Visitor',
-    values: ({ visitor_fingerprint: visitor }) => ({ visitor_id: visitor?.id }),
+    fields: ['visitor_id'],
     cell: ({ visitor_fingerprint: visitor }) => visitor && <IdLink id={visitor.id} />,
   },
-  user: { title: 'User', values: ({ client_user_id }) => ({ client_user_id }) },
-}
+  { name: 'user', title: 'User', fields: ['client_user_id'] },
+]
 
 const defaultColumns = ['verdict', 'when', 'reason', 'page', 'from', 'browser', 'visitor', 'user']
 // Always shown, because it has the link that opens the session.
 const requiredColumn = 'when'
 
-export interface NamedColumn extends Column {
-  name: string
-}
-
-const allColumns: readonly NamedColumn[] = Object.entries(columns).map(([name, column]) => ({
-  name,
-  ...column,
-}))
-
 /** Returns the present values of a cell, with the fields to filter by. */
-export function valuesOf(column: Column, row: SessionSummary): { field: Field; value: string }[] {
-  const values = column.values?.(row) ?? {}
-  return fieldNames.flatMap((field) => {
+export function valuesOf({ fields = [] }: SessionColumn, row: SessionSummary) {
+  const { facts, latest_decision, mark, visitor_fingerprint, client_user_id } = row
+  const values: Partial<Record<Field, string | null | undefined>> = {
+    ...facts,
+    verdict: latest_decision.verdict,
+    mark: mark?.label,
+    signal: facts?.top_signal,
+    asn: facts?.asn?.toString(),
+    // Most sessions have the status "none".
+    agent_status: facts?.agent_provider && facts.agent_status,
+    visitor_id: visitor_fingerprint?.id,
+    client_user_id,
+  }
+  return fields.flatMap((field) => {
     const value = values[field]
-    return value ? [{ field, value }] : []
+    return value ? [{ field, value, text: valueText(field, value) }] : []
   })
 }
 
 /** Returns the columns that the `columns` parameter of a URL names, or the default columns. */
-export function columnsIn(query: URLSearchParams): NamedColumn[] {
+export function columnsIn(query: URLSearchParams): SessionColumn[] {
   const requested = query.get('columns')?.split(',') ?? defaultColumns
-  return allColumns.filter(({ name }) => name === requiredColumn || requested.includes(name))
+  return columns.filter(({ name }) => name === requiredColumn || requested.includes(name))
 }
 
 /** Checkboxes for the columns of the list. The URL stores the choice. */
 export function ColumnChoice({ query }: { query: URLSearchParams }) {
   const visible = columnsIn(query).map(({ name }) => name)
   const toggle = (name: string) => {
-    const next = allColumns
+    const next = columns
       .map((column) => column.name)
       .filter((other) => visible.includes(other) !== (other === name))
     const isDefault = next.toSorted().join() === defaultColumns.toSorted().join()
@@ -122,7 +122,7 @@ export function ColumnChoice({ query }: { query: URLSearchParams }) {
   return (
     <Menu label="Columns">
       <fieldset class="choices">
-        {allColumns.map(({ name, title }) => (
+        {columns.map(({ name, title }) => (
           <label key={name}>
             <input
               type="checkbox"
@@ -139,7 +139,7 @@ export function ColumnChoice({ query }: { query: URLSearchParams }) {
 }
 
 interface Sort {
-  column: NamedColumn
+  column: SessionColumn
   order: 'asc' | 'desc'
   /** False if only the loaded rows are sorted. */
   isOnServer: boolean
@@ -169,29 +169,23 @@ export function orderParameters(query: URLSearchParams): [string, string][] {
   ]
 }
 
+const collator = new Intl.Collator('en', { numeric: true })
+
 /** Sorts the loaded rows by a column that the server cannot sort by. Rows without a value come last. */
 export function sortRows(rows: SessionSummary[], query: URLSearchParams): SessionSummary[] {
   const { column, order, isOnServer } = sortIn(query) ?? {}
   if (!column || isOnServer) return rows
-  const keyed = rows.map((row) => ({ row, key: sortKey(column, row) }))
+  const textOf = (row: SessionSummary) =>
+    column.sortText?.(row) ?? valuesOf(column, row)[0]?.text ?? ''
   const sign = order === 'asc' ? 1 : -1
-  return keyed
-    .toSorted((a, b) => {
-      if (a.key === undefined || b.key === undefined)
-        return Number(a.key === undefined) - Number(b.key === undefined)
-      return sign * (a.key < b.key ? -1 : Number(a.key > b.key))
-    })
-    .map(({ row }) => row)
-}
-
-function sortKey(column: NamedColumn, row: SessionSummary): string | number | undefined {
-  if (column.sortValue) return column.sortValue(row)
-  const [first] = valuesOf(column, row)
-  return first && valueText(first.field, first.value).toLowerCase()
+  return rows.toSorted((a, b) => {
+    const [x, y] = [textOf(a), textOf(b)]
+    return Number(x === '') - Number(y === '') || sign * collator.compare(x, y)
+  })
 }
 
 /** A column header that sorts: first descending on the server, ascending in the loaded rows, then the other way. */
-export function SortHeader({ column, query }: { column: NamedColumn; query: URLSearchParams }) {
+export function SortHeader({ column, query }: { column: SessionColumn; query: URLSearchParams }) {
   const { name, title, sort } = column
   const current = sortIn(query)
   const order = current?.column.name === name ? current.order : undefined

@@ -3,8 +3,8 @@ import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { CopyButton } from '../shared/copy.tsx'
 import { shortId } from '../shared/format.ts'
 import { Menu } from '../shared/menu.tsx'
-import { columnsIn, type NamedColumn, SortHeader, valuesOf } from './columns.tsx'
-import { filterTitles, parseFilters, valueText, withFilter, withOnlyFilter } from './fields.ts'
+import { columnsIn, type SessionColumn, SortHeader, valuesOf } from './columns.tsx'
+import { filterTitles, parseFilters, withFilter, withOnlyFilter } from './fields.ts'
 import { hrefOfFilters } from './filters.tsx'
 import { type Selection, shownSessionId, showSession } from './selection.ts'
 
@@ -77,7 +77,7 @@ function openOnClick(event: TargetedMouseEvent<HTMLElement>, id: string): void {
 }
 
 interface CellProps {
-  column: NamedColumn
+  column: SessionColumn
   row: SessionSummary
   query: URLSearchParams
 }
@@ -85,7 +85,7 @@ interface CellProps {
 /** A cell with a menu to filter by its values. */
 function Cell({ column, row, query }: CellProps) {
   const values = valuesOf(column, row)
-  const texts = values.map(({ field, value }) => valueText(field, value))
+  const texts = values.map(({ text }) => text)
   return (
     <td class="clip">
       {column.cell ? column.cell(row) : <span title={texts[0]}>{texts[0]}</span>}
@@ -105,9 +105,8 @@ interface ValueChoicesProps {
 
 function ValueChoices({ values, query }: ValueChoicesProps) {
   const filters = parseFilters(query)
-  return values.map(({ field, value }) => {
+  return values.map(({ field, value, text }) => {
     const filter = { field, value, isNot: false }
-    const text = valueText(field, value)
     return (
       <Fragment key={field}>
         <a href={hrefOfFilters(withOnlyFilter(filters, filter))}>
