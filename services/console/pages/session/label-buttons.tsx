@@ -11,16 +11,17 @@ export const labelChoices = ['human', 'bot', 'fraud', 'legitimate']
 
 type Mark = NonNullable<SessionSummary['mark']>
 
-/** The label given last, for the rows of lists on screen. */
-export const latestLabel = signal<{ ids: readonly string[]; mark: Mark } | null>(null)
+/** Marks made on this page by session, because rows of further list pages are not refetched. */
+export const newMarks = signal<ReadonlyMap<string, Mark>>(new Map())
 
 /** Labels the sessions. Returns the mark's id. */
 export async function labelSessions(ids: readonly string[], label: string): Promise<string> {
   type Created = Omit<Mark, 'marked_at'> & { created_at: string }
   const body = { session_ids: ids, label }
   const { data } = await callApi<{ data: Created }>('/v1/marks', { method: 'POST', body })
-  const { created_at: marked_at, ...mark } = data
-  latestLabel.value = { ids, mark: { ...mark, marked_at } }
+  const { created_at: marked_at, ...rest } = data
+  const mark = { ...rest, marked_at }
+  newMarks.value = new Map([...newMarks.value, ...ids.map((id) => [id, mark] as const)])
   return mark.id
 }
 

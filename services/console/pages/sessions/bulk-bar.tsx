@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { labelChoices, labelSessions } from '../session/label-buttons.tsx'
+import { labelChoices, labelSessions, newMarks } from '../session/label-buttons.tsx'
 import { callApi } from '../shared/api.ts'
 import { pluralize } from '../shared/format.ts'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
@@ -10,29 +10,37 @@ import type { Selection } from './selection.ts'
 interface BulkBarProps {
   rows: readonly SessionSummary[]
   selection: Selection
-  replaceRows: (rows: readonly SessionSummary[]) => void
+}
+
+interface Done {
+  markId: string
+  /** Such as `2 sessions labeled bot`. */
+  text: string
+  marksBefore: typeof newMarks.value
 }
 
 /** Labels the selected sessions, and undoes the last label. */
-export function BulkBar({ rows, selection, replaceRows }: BulkBarProps) {
+export function BulkBar({ rows, selection }: BulkBarProps) {
   const { run, isRunning, failure } = useMutation()
-  const [done, setDone] = useState<{ markId: string; label: string; before: SessionSummary[] }>()
+  const [done, setDone] = useState<Done>()
   const selected = rows.filter(({ id }) => selection.ids().includes(id))
   if (selected.length === 0 && !done) return null
   const label = (label: string) =>
     run(async () => {
       // Undoing must not remove marks that were there before.
-      const before = selected.filter(({ mark }) => mark?.label !== label)
-      if (before.length > 0) {
-        const ids = before.map(({ id }) => id)
-        setDone({ markId: await labelSessions(ids, label), label, before })
+      const changed = selected.filter(({ mark }) => mark?.label !== label)
+      const marksBefore = newMarks.value
+      if (changed.length > 0) {
+        const ids = changed.map(({ id }) => id)
+        const text = `${pluralize('session', ids.length)} labeled ${label}`
+        setDone({ markId: await labelSessions(ids, label), text, marksBefore })
       }
       selection.set([])
     })
-  const undo = ({ markId, before }: NonNullable<typeof done>) =>
+  const undo = ({ markId, marksBefore }: Done) =>
     run(async () => {
       await callApi(`/v1/marks/${markId}`, { method: 'DELETE' })
-      replaceRows(before)
+      newMarks.value = marksBefore
       setDone(undefined)
     })
   return (
@@ -54,9 +62,7 @@ export function BulkBar({ rows, selection, replaceRows }: BulkBarProps) {
       ) : (
         done && (
           <>
-            <b role="status">
-              {pluralize('session', done.before.length)} labeled {done.label}
-            </b>
+            <b role="status">{done.text}</b>
             <button type="button" disabled={isRunning} onClick={() => undo(done)}>
               Undo
             </button>

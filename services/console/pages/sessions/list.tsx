@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { latestLabel } from '../session/label-buttons.tsx'
+import { newMarks } from '../session/label-buttons.tsx'
 import { hrefOf, hrefWith, serverPath } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
@@ -54,7 +54,7 @@ export function List({ query, listPath }: ListProps) {
   }, [newest, loadedPath, isEmpty])
   const lists = pages.path === loadedPath ? pages.lists : newest ? [newest] : []
   const merged = mergeNewest(
-    lists.flatMap(({ data }) => data),
+    lists.flatMap(({ data }) => data.map(withNewMark)),
     newest?.data ?? [],
   )
   const rows = sortRows(merged.rows, query)
@@ -70,20 +70,6 @@ export function List({ query, listPath }: ListProps) {
       const list = await callApi<SessionList>(`${path}&cursor=${encodeURIComponent(cursor)}`)
       setPages({ path, lists: [...lists, list] })
     })
-  const replaceRows = (changed: readonly SessionSummary[]) => {
-    const byId = new Map(changed.map((row) => [row.id, row]))
-    const replaced = lists.map((list) => ({
-      ...list,
-      data: list.data.map((row) => byId.get(row.id) ?? row),
-    }))
-    setPages({ path: loadedPath, lists: replaced })
-  }
-  const label = latestLabel.value
-  useEffect(() => {
-    const labeled = rows.filter(({ id }) => label?.ids.includes(id))
-    if (label && labeled.length > 0)
-      replaceRows(labeled.map((row) => ({ ...row, mark: label.mark })))
-  }, [label])
   return (
     <section class="sessions-list" aria-label="List">
       <div class="new-rows" role="status">
@@ -116,9 +102,14 @@ export function List({ query, listPath }: ListProps) {
         </p>
       )}
       <ApiRequest paths={[path]} />
-      <BulkBar {...{ rows, selection, replaceRows }} />
+      <BulkBar {...{ rows, selection }} />
     </section>
   )
+}
+
+function withNewMark(row: SessionSummary): SessionSummary {
+  const mark = newMarks.value.get(row.id)
+  return mark && mark.marked_at > (row.mark?.marked_at ?? '') ? { ...row, mark } : row
 }
 
 function Empty({ query }: { query: URLSearchParams }) {
