@@ -107,9 +107,8 @@ function TopTable({ list, span, byVerdict }: TopListProps) {
               label={list.title}
               rows={rows.slice(0, rowCount)}
               keyOf={({ value }) => value}
-              columns={[
-                {
-                  title: filterTitles[field],
+              columns={{
+                [filterTitles[field]]: {
                   class: 'clip',
                   cell: ({ value }) => (
                     <a href={sessionsHref(counted, { ...filters, [field]: value })}>
@@ -117,9 +116,9 @@ function TopTable({ list, span, byVerdict }: TopListProps) {
                     </a>
                   ),
                 },
-                { title: columns[0], class: 'number', cell: ({ cells }) => cells[0] },
-                { title: columns[1], class: 'number', cell: ({ cells }) => cells[1] },
-              ]}
+                [columns[0]]: { class: 'number', cell: ({ cells }) => cells[0] },
+                [columns[1]]: { class: 'number', cell: ({ cells }) => cells[1] },
+              }}
             />
             {rows.length > rowCount && (
               <a href={sessionsHref(counted, { ...filters, group: field })}>More</a>

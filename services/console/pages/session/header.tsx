@@ -1,7 +1,7 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { callApi } from '../shared/api.ts'
-import { useFormDialog } from '../shared/form-dialog.tsx'
+import { showForm } from '../shared/form-dialog.tsx'
 import { formatDateTime, inWords } from '../shared/format.ts'
 import { FactList } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
@@ -58,9 +58,8 @@ function Visitor({ visitor }: { visitor: SessionDetail['visitor_fingerprint'] })
 
 /** The session's user, with a dialog that attaches another or removes it. */
 function AttachUser({ sessionId, user }: { sessionId: string; user: string | null }) {
-  const { dialog, show } = useFormDialog()
   const attach = () =>
-    show({
+    showForm({
       title: 'Attach a user',
       action: 'Save',
       fields: [
@@ -85,7 +84,6 @@ function AttachUser({ sessionId, user }: { sessionId: string; user: string | nul
           {user === null ? 'Attach' : 'Change'}
         </button>
       )}
-      {dialog}
     </>
   )
 }

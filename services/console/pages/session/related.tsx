@@ -22,9 +22,8 @@ export function RelatedSection({ session: { id, repeats, network } }: { session:
             label="Related sessions"
             rows={related}
             keyOf={({ field }) => field}
-            columns={[
-              {
-                title: 'Same',
+            columns={{
+              Same: {
                 class: 'clip',
                 cell: (row) => (
                   <span title={row.value}>
@@ -33,16 +32,12 @@ export function RelatedSection({ session: { id, repeats, network } }: { session:
                   </span>
                 ),
               },
-              {
-                title: 'Period',
-                cell: ({ since }) => <span class="hint">{periodText(since)}</span>,
-              },
-              {
-                title: 'Sessions',
+              Period: ({ since }) => <span class="hint">{periodText(since)}</span>,
+              Sessions: {
                 class: 'number',
                 cell: (row) => <a href={hrefOfRelated(row)}>{countText(row.sessions, 1000)}</a>,
               },
-            ]}
+            }}
           />
         )}
       </Loaded>

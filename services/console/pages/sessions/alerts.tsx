@@ -1,11 +1,10 @@
 import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { DataTable } from '../shared/data-table.tsx'
-import { useFormDialog } from '../shared/form-dialog.tsx'
 import { formatNumber } from '../shared/format.ts'
+import { ActionMenu } from '../shared/menu.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { hasScope } from '../shared/person.ts'
 import { RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 import { type Alert, alertForm, alertKindTitles, alertsPath } from './alert-form.ts'
 import { useViews, viewHref } from './views.tsx'
 
@@ -18,71 +17,52 @@ function amount({ kind }: Alert, value: number | null): string {
 
 /** The tab with all alerts. */
 export function Alerts() {
-  const response = useResponse<{ data: Alert[] }>(alertsPath(), { pollMs })
+  const list = usePages<Alert>(alertsPath(), { pollMs })
   const views = new Map(useViews().map((view) => [view.id, view]))
-  const { dialog, show } = useFormDialog()
-  const remove = ({ id }: Alert) =>
-    show({
-      title: 'Delete alert?',
-      action: 'Delete',
-      submit: () => callApi(`${alertsPath()}/${id}`, { method: 'DELETE' }),
-    })
+  const rows = list.rows.flatMap((alert) => {
+    const view = views.get(alert.view_id)
+    return view ? [{ alert, view }] : []
+  })
+  const removal = ({ alert, view }: (typeof rows)[number]) => ({
+    title: `Delete the alert on ${view.name}?`,
+    action: 'Delete',
+    submit: () => callApi(`${alertsPath()}/${alert.id}`, { method: 'DELETE' }),
+  })
   return (
     <>
-      {dialog}
-      <Loaded response={response}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p class="note">No alerts. Create one in the menu of a saved view.</p>
-          ) : (
-            <DataTable
-              label="Alerts"
-              rows={data.flatMap((alert) => {
-                const view = views.get(alert.view_id)
-                return view ? [{ alert, view }] : []
-              })}
-              keyOf={({ alert }) => alert.id}
-              columns={[
-                { title: 'View', cell: ({ view }) => <a href={viewHref(view)}>{view.name}</a> },
-                {
-                  title: 'Opens at',
-                  cell: ({ alert }) =>
-                    `${alertKindTitles[alert.kind]} ≥ ${amount(alert, alert.threshold)} in ${alert.window_minutes} min`,
-                },
-                {
-                  title: 'Status',
-                  cell: ({ alert: { status, opened_at } }) =>
-                    status === 'open' && opened_at ? (
-                      <>
-                        <span class="badge bad">Open</span> <RelativeTime at={opened_at} />
-                      </>
-                    ) : (
-                      'Quiet'
-                    ),
-                },
-                {
-                  title: 'Last value',
-                  class: 'number',
-                  cell: ({ alert }) => amount(alert, alert.last_value),
-                },
-                hasScope('views:manage') && {
-                  title: 'Actions',
-                  cell: ({ alert, view }) => (
-                    <>
-                      <button type="button" onClick={() => show(alertForm(view, alert))}>
-                        Edit
-                      </button>{' '}
-                      <button type="button" class="danger" onClick={() => remove(alert)}>
-                        Delete
-                      </button>
-                    </>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
+      <ListTable
+        label="Alerts"
+        list={{ ...list, rows }}
+        empty={<p class="note">No alerts. Create one in the menu of a saved view.</p>}
+        keyOf={({ alert }) => alert.id}
+        columns={{
+          View: ({ view }) => <a href={viewHref(view)}>{view.name}</a>,
+          'Opens at': ({ alert }) =>
+            `${alertKindTitles[alert.kind]} ≥ ${amount(alert, alert.threshold)} in ${alert.window_minutes} min`,
+          Status: ({ alert: { status, opened_at } }) =>
+            status === 'open' && opened_at ? (
+              <>
+                <span class="badge bad">Open</span> <RelativeTime at={opened_at} />
+              </>
+            ) : (
+              'Quiet'
+            ),
+          'Last value': { class: 'number', cell: ({ alert }) => amount(alert, alert.last_value) },
+          Actions:
+            hasScope('views:manage') &&
+            ((row) => (
+              <ActionMenu
+                class="plain"
+                label="⋯"
+                name={`Actions for the alert on ${row.view.name}`}
+                items={[
+                  { label: 'Edit', action: alertForm(row.view, row.alert) },
+                  { label: 'Delete', class: 'danger', action: removal(row) },
+                ]}
+              />
+            )),
+        }}
+      />
       <ApiRequest paths={[alertsPath()]} />
     </>
   )

@@ -125,25 +125,22 @@ interface TableProps extends Pick<LegendProps, 'buckets' | 'series' | 'interval'
 
 function Table({ buckets, series, field, interval }: TableProps) {
   const { exact } = bucketTimeFormats(interval)
+  const columnOf = ({ value, title }: (typeof series)[number], i: number) => {
+    const cell = (bucket: Bucket) => {
+      const count = formatNumber(bucket.counts[i] ?? 0)
+      return value ? <a href={hrefOfBucket(bucket, { [field]: value })}>{count}</a> : count
+    }
+    return [title, { class: 'number', cell }] as const
+  }
   return (
     <DataTable
       label="Sessions over time"
       rows={buckets}
       keyOf={({ at }) => `${at}`}
-      columns={[
-        {
-          title: 'Start',
-          cell: (bucket) => <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>,
-        },
-        ...series.map(({ value, title }, i) => ({
-          title,
-          class: 'number',
-          cell: (bucket: Bucket) => {
-            const count = formatNumber(bucket.counts[i] ?? 0)
-            return value ? <a href={hrefOfBucket(bucket, { [field]: value })}>{count}</a> : count
-          },
-        })),
-      ]}
+      columns={{
+        Start: (bucket) => <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>,
+        ...Object.fromEntries(series.map(columnOf)),
+      }}
     />
   )
 }

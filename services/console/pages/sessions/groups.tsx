@@ -73,6 +73,13 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
     // Too many sessions to count: the counts are of different periods.
     return human < 0 ? {} : { bot, inconclusive, human }
   }
+  const columnOf = (verdict: Verdict) => ({
+    class: 'number',
+    cell: (group: Group) => {
+      const count = countsOf(group)[verdict]
+      return count !== undefined && formatNumber(count)
+    },
+  })
   return (
     <Loaded response={totals}>
       {({ data }) => (
@@ -80,9 +87,8 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
           label="Groups"
           rows={data.groups}
           keyOf={({ kind, values }) => `${kind}${values[field]}`}
-          columns={[
-            {
-              title: filterTitles[field],
+          columns={{
+            [filterTitles[field]]: {
               class: 'clip',
               cell: ({ kind, values }) => {
                 const value = values[field] ?? null
@@ -96,37 +102,26 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
                 )
               },
             },
-            { title: 'Sessions', class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
-            {
-              title: 'Share',
+            Sessions: { class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
+            Share: {
               class: 'number',
               cell: ({ sessions }) => formatPercent(sessions, data.sessions),
             },
-            ...verdicts.map((verdict) => ({
-              title: verdict,
-              class: 'number',
-              cell: (group: Group) => {
-                const count = countsOf(group)[verdict]
-                return count !== undefined && formatNumber(count)
-              },
-            })),
-            {
-              title: 'Split',
-              cell: (group) => (
-                <span class="split" aria-hidden="true">
-                  {verdicts.map((verdict) => (
-                    <span
-                      key={verdict}
-                      style={{
-                        flexGrow: countsOf(group)[verdict] ?? 0,
-                        background: `var(--${verdict})`,
-                      }}
-                    />
-                  ))}
-                </span>
-              ),
-            },
-          ]}
+            ...Object.fromEntries(verdicts.map((verdict) => [verdict, columnOf(verdict)])),
+            Split: (group) => (
+              <span class="split" aria-hidden="true">
+                {verdicts.map((verdict) => (
+                  <span
+                    key={verdict}
+                    style={{
+                      flexGrow: countsOf(group)[verdict] ?? 0,
+                      background: `var(--${verdict})`,
+                    }}
+                  />
+                ))}
+              </span>
+            ),
+          }}
         />
       )}
     </Loaded>

@@ -1,7 +1,7 @@
 import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { callApi, useResponse } from '../shared/api.ts'
-import { useFormDialog } from '../shared/form-dialog.tsx'
-import { Menu, MenuAction } from '../shared/menu.tsx'
+import { type FormDialogProps, showForm } from '../shared/form-dialog.tsx'
+import { ActionMenu, Menu } from '../shared/menu.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { alertForm } from './alert-form.ts'
 
@@ -71,51 +71,48 @@ interface ViewActionsProps {
 }
 
 function ViewActions({ view, query }: ViewActionsProps) {
-  const { dialog, show } = useFormDialog()
-  const save = (title: string, saved?: View) =>
-    show({
-      title,
-      action: 'Save',
-      fields: [
-        {
-          name: 'name',
-          label: 'Name',
-          hint: 'The filters, period, grouping, order and columns are saved with it.',
-          value: saved?.name,
-        },
-      ],
-      async submit({ name }) {
-        const path = saved ? `${viewsPath()}/${saved.id}` : viewsPath()
-        const method = saved ? 'PATCH' : 'POST'
-        const { data } = await callApi<{ data: View }>(path, { method, body: { name, query } })
-        navigate(hrefWith({ view: data.id }), { replace: true })
+  const form = (title: string, saved?: View): FormDialogProps => ({
+    title,
+    action: 'Save',
+    fields: [
+      {
+        name: 'name',
+        label: 'Name',
+        hint: 'The filters, period, grouping, order and columns are saved with it.',
+        value: saved?.name,
       },
-    })
-  const remove = ({ id, name }: View) =>
-    show({
-      title: `Delete ${name}?`,
-      action: 'Delete',
-      text: 'The view disappears for everyone in this environment.',
-      async submit() {
-        await callApi(`${viewsPath()}/${id}`, { method: 'DELETE' })
-        navigate(hrefWith({ view: null }), { replace: true })
-      },
-    })
+    ],
+    async submit({ name }) {
+      const path = saved ? `${viewsPath()}/${saved.id}` : viewsPath()
+      const method = saved ? 'PATCH' : 'POST'
+      const { data } = await callApi<{ data: View }>(path, { method, body: { name, query } })
+      navigate(hrefWith({ view: data.id }), { replace: true })
+    },
+  })
+  if (!view)
+    return (
+      <button type="button" onClick={() => showForm(form('Save view'))}>
+        Save view
+      </button>
+    )
+  const removal = {
+    title: `Delete ${view.name}?`,
+    action: 'Delete',
+    text: 'The view disappears for everyone in this environment, with its alerts.',
+    async submit() {
+      await callApi(`${viewsPath()}/${view.id}`, { method: 'DELETE' })
+      navigate(hrefWith({ view: null }), { replace: true })
+    },
+  }
   return (
-    <>
-      {view ? (
-        <Menu label="Edit view">
-          <MenuAction label="Save" onClick={() => save('Edit view', view)} />
-          <MenuAction label="Save as new" onClick={() => save('Save as new view')} />
-          <MenuAction label="Alert me" onClick={() => show(alertForm(view))} />
-          <MenuAction label="Delete" class="danger" onClick={() => remove(view)} />
-        </Menu>
-      ) : (
-        <button type="button" onClick={() => save('Save view')}>
-          Save view
-        </button>
-      )}
-      {dialog}
-    </>
+    <ActionMenu
+      label="Edit view"
+      items={[
+        { label: 'Save', action: form('Edit view', view) },
+        { label: 'Save as new', action: form('Save as new view') },
+        { label: 'Alert me', action: alertForm(view) },
+        { label: 'Delete', class: 'danger', action: removal },
+      ]}
+    />
   )
 }

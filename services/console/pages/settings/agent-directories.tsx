@@ -1,20 +1,17 @@
 import type { AgentDirectory } from '../../../organizations/schemas.ts'
-import { callApi, useResponse } from '../shared/api.ts'
+import { callApi } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { DataTable } from '../shared/data-table.tsx'
-import { useFormDialog } from '../shared/form-dialog.tsx'
+import { showForm } from '../shared/form-dialog.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 
 /** Key directories of agents whose signatures the organization trusts. */
 export function AgentDirectories() {
   const path = `${organizationPath()}/agent-directories`
-  const response = useResponse<{ data: AgentDirectory[] }>(path)
-  const { dialog, show } = useFormDialog()
   const mayManage = hasScope('organizations:update')
   const add = () =>
-    show({
+    showForm({
       title: 'Add agent directory',
       action: 'Add',
       text: 'Sessions signed with a key of this directory get a verified agent.',
@@ -26,7 +23,7 @@ export function AgentDirectories() {
         callApi(path, { method: 'POST', body: { domain, name: name || null } }),
     })
   const remove = (domain: string) =>
-    show({
+    showForm({
       title: `Remove ${domain}?`,
       action: 'Remove',
       text: 'New sessions signed by its agents are no longer verified. Earlier decisions stay.',
@@ -35,44 +32,30 @@ export function AgentDirectories() {
   return (
     <>
       {mayManage && (
-        <div class="title">
-          <span />
-          <button type="button" class="button" onClick={add}>
-            Add directory
-          </button>
-        </div>
+        <button type="button" class="button add" onClick={add}>
+          Add directory
+        </button>
       )}
-      {dialog}
-      <Loaded response={response}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p class="note">No agent directories. Well-known agents are verified without one.</p>
-          ) : (
-            <DataTable
-              label="Agent directories"
-              rows={data}
-              keyOf={({ domain }) => domain}
-              columns={[
-                { title: 'Domain', class: 'mono', cell: ({ domain }) => domain },
-                { title: 'Name', cell: ({ name, domain }) => name ?? domain },
-                { title: 'Added', cell: ({ added_at }) => <RelativeTime at={added_at} /> },
-                mayManage && {
-                  title: 'Actions',
-                  cell: ({ domain }) => (
-                    <button
-                      type="button"
-                      aria-label={`Remove ${domain}`}
-                      onClick={() => remove(domain)}
-                    >
-                      Remove
-                    </button>
-                  ),
-                },
-              ]}
-            />
-          )
+      <ListTable
+        label="Agent directories"
+        list={usePages<AgentDirectory>(path)}
+        empty={
+          <p class="note">No agent directories. Well-known agents are verified without one.</p>
         }
-      </Loaded>
+        keyOf={({ domain }) => domain}
+        columns={{
+          Domain: { class: 'mono', cell: ({ domain }) => domain },
+          Name: ({ name, domain }) => name ?? domain,
+          Added: ({ added_at }) => <RelativeTime at={added_at} />,
+          Actions:
+            mayManage &&
+            (({ domain }) => (
+              <button type="button" aria-label={`Remove ${domain}`} onClick={() => remove(domain)}>
+                Remove
+              </button>
+            )),
+        }}
+      />
       <ApiRequest paths={[path]} />
     </>
   )

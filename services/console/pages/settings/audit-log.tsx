@@ -2,15 +2,13 @@ import { causedNames } from '../../../../schemas/events.ts'
 import type { AuditEntry } from '../../../organizations/schemas.ts'
 import { hrefWith } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { DataTable } from '../shared/data-table.tsx'
 import { shortId } from '../shared/format.ts'
 import { FilterSelect, useFilteredPath } from '../shared/list-filters.tsx'
-import { NextPageButton, usePages } from '../shared/pages.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { now, spanOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { IdLink, RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 import { useKeys } from './keys.tsx'
 
 /** Returns an event type in words: `ApiKeyIssued` as `API key issued`. */
@@ -34,9 +32,8 @@ const auditFilters = ['type', 'actor_type', 'actor_id']
 /** Changes in the organization, newest first. */
 export function AuditLog({ query }: { query: URLSearchParams }) {
   const path = useFilteredPath(`${organizationPath()}/audit-log`, query, auditFilters)
-  const pages = usePages<AuditEntry>(path)
-  const { response: keys } = useKeys()
-  const keyName = (id: string) => keys.data?.data.find((key) => key.id === id)?.name
+  const { rows: keys } = useKeys().list
+  const keyName = (id: string) => keys.find((key) => key.id === id)?.name
   return (
     <>
       <div class="title">
@@ -47,39 +44,25 @@ export function AuditLog({ query }: { query: URLSearchParams }) {
         </div>
         <SpanChoice span={spanOf(query, now.value)} />
       </div>
-      <Loaded response={pages.first} lines={8}>
-        {() =>
-          pages.rows.length === 0 ? (
-            <p class="note">No changes match these filters in this period.</p>
-          ) : (
-            <DataTable
-              label="Audit log"
-              rows={pages.rows}
-              keyOf={({ id }) => id}
-              columns={[
-                { title: 'Time', cell: ({ occurred_at }) => <RelativeTime at={occurred_at} /> },
-                { title: 'Action', cell: ({ type }) => describeAction(type) },
-                {
-                  title: 'Subject',
-                  cell: ({ subject_id, view }) => (
-                    <Subject id={subject_id} name={view?.name ?? keyName(subject_id)} />
-                  ),
-                },
-                {
-                  title: 'Actor',
-                  cell: ({ actor: { type, id } }) => (
-                    <a href={hrefWith({ actor_id: id })} title={`Show changes by ${id}`}>
-                      {type}: {keyName(id) ?? shortId(id)}
-                    </a>
-                  ),
-                },
-                { title: 'Reason', class: 'clip', cell: ({ reason }) => reason },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-      <NextPageButton {...pages} />
+      <ListTable
+        label="Audit log"
+        list={usePages<AuditEntry>(path)}
+        empty={<p class="note">No changes match these filters in this period.</p>}
+        keyOf={({ id }) => id}
+        columns={{
+          Time: ({ occurred_at }) => <RelativeTime at={occurred_at} />,
+          Action: ({ type }) => describeAction(type),
+          Subject: ({ subject_id, view }) => (
+            <Subject id={subject_id} name={view?.name ?? keyName(subject_id)} />
+          ),
+          Actor: ({ actor: { type, id } }) => (
+            <a href={hrefWith({ actor_id: id })} title={`Show changes by ${id}`}>
+              {type}: {keyName(id) ?? shortId(id)}
+            </a>
+          ),
+          Reason: { class: 'clip', cell: ({ reason }) => reason },
+        }}
+      />
       <ApiRequest paths={[path]} />
     </>
   )

@@ -8,10 +8,9 @@ import type { ManagedGateService } from '../../../gate/registry/schemas.ts'
 import { currentPage, serverPath } from '../shared/address.ts'
 import { callApi, type ResponseState, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { DataTable } from '../shared/data-table.tsx'
-import { useFormDialog } from '../shared/form-dialog.tsx'
+import { showForm } from '../shared/form-dialog.tsx'
 import { formatNumber, formatPercent } from '../shared/format.ts'
-import { NextPageButton, usePages } from '../shared/pages.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { hasScope } from '../shared/person.ts'
 import { now, spanOf, timesOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
@@ -163,11 +162,9 @@ function Funnel({ counts }: { counts: GateServiceSignupCounts | undefined }) {
 const tokenStyles = { active: 'good', expired: '', revoked: 'bad' }
 
 function Accounts({ services }: { services: ManagedGateService[] }) {
-  const pages = usePages<GateAgentAccount>(`${accountsPath}?limit=50`)
-  const { dialog, show } = useFormDialog()
   const nameOf = (id: string) => services.find((service) => service.id === id)?.name ?? id
   const revoke = ({ id, account_name: name, service_id }: GateAgentAccount) =>
-    show({
+    showForm({
       title: `Revoke the token of ${name ?? id}?`,
       action: 'Revoke',
       text: `The agent can't prove to ${nameOf(service_id)} that it has this account or request dashboard logins anymore, and unused login codes stop working. Its other credentials stay valid. This can't be undone.`,
@@ -176,56 +173,42 @@ function Accounts({ services }: { services: ManagedGateService[] }) {
   return (
     <section class="panel">
       <h2>Agent accounts</h2>
-      {dialog}
-      <Loaded response={pages.first}>
-        {() =>
-          pages.rows.length === 0 ? (
-            <p class="hint">
-              No agent has signed up. Try it: <code>tidegate signup {services[0]?.id}</code>
-            </p>
-          ) : (
-            <DataTable
-              label="Agent accounts"
-              rows={pages.rows}
-              keyOf={({ id }) => id}
-              columns={[
-                { title: 'Account', cell: ({ account_name: name }) => name ?? 'erased' },
-                { title: 'Id', cell: ({ id }) => <ShortId id={id} /> },
-                { title: 'Service', cell: ({ service_id: id }) => nameOf(id) },
-                { title: 'Created', cell: ({ created_at: at }) => <RelativeTime at={at} /> },
-                {
-                  title: 'Token',
-                  cell: ({ token }) =>
-                    token ? (
-                      <span class={`badge ${tokenStyles[token.status]}`}>{token.status}</span>
-                    ) : (
-                      'none'
-                    ),
-                },
-                {
-                  title: 'Last used',
-                  cell: ({ token }) => token && <RelativeTime at={token.last_used_at} />,
-                },
-                hasScope('gate:agent_tokens:revoke') && {
-                  title: 'Actions',
-                  cell: (account) =>
-                    account.token?.status === 'active' && (
-                      <button
-                        type="button"
-                        class="plain danger"
-                        aria-label={`Revoke the token of ${account.account_name ?? account.id}`}
-                        onClick={() => revoke(account)}
-                      >
-                        Revoke
-                      </button>
-                    ),
-                },
-              ]}
-            />
-          )
+      <ListTable
+        label="Agent accounts"
+        list={usePages<GateAgentAccount>(`${accountsPath}?limit=50`)}
+        empty={
+          <p class="hint">
+            No agent has signed up. Try it: <code>tidegate signup {services[0]?.id}</code>
+          </p>
         }
-      </Loaded>
-      <NextPageButton {...pages} />
+        keyOf={({ id }) => id}
+        columns={{
+          Account: ({ account_name: name }) => name ?? 'erased',
+          Id: ({ id }) => <ShortId id={id} />,
+          Service: ({ service_id: id }) => nameOf(id),
+          Created: ({ created_at: at }) => <RelativeTime at={at} />,
+          Token: ({ token }) =>
+            token ? (
+              <span class={`badge ${tokenStyles[token.status]}`}>{token.status}</span>
+            ) : (
+              'none'
+            ),
+          'Last used': ({ token }) => token && <RelativeTime at={token.last_used_at} />,
+          Actions:
+            hasScope('gate:agent_tokens:revoke') &&
+            ((account) =>
+              account.token?.status === 'active' && (
+                <button
+                  type="button"
+                  class="plain danger"
+                  aria-label={`Revoke the token of ${account.account_name ?? account.id}`}
+                  onClick={() => revoke(account)}
+                >
+                  Revoke
+                </button>
+              )),
+        }}
+      />
     </section>
   )
 }

@@ -10,11 +10,11 @@ const guide = `${serverPath}/docs/guide`
 
 /** Snippets with the environment's publishable key. */
 export function Install() {
-  const { response, keys } = useKeys()
+  const { list, keys } = useKeys()
   const publishableKey = keys.find(isForPages)?.display_key ?? 'pk_...'
   const snippets = snippetsOf({ publishableKey, url: person.value?.api_url ?? '' })
   return (
-    <Loaded response={response} lines={8}>
+    <Loaded response={list.first} lines={8}>
       {() => (
         <Panel title="Send sessions">
           {snippets.map(({ title, code }, i) => (

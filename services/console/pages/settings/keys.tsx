@@ -1,27 +1,25 @@
 import { defaultScopes, scopes } from '../../../../infra/access/principal.ts'
 import type { ApiKey } from '../../../organizations/schemas.ts'
 import { currentPage, hrefWith } from '../shared/address.ts'
-import { callApi, useResponse } from '../shared/api.ts'
+import { callApi } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { CopyButton } from '../shared/copy.tsx'
-import { DataTable } from '../shared/data-table.tsx'
-import { Secret, useFormDialog } from '../shared/form-dialog.tsx'
+import { type FormBody, type FormDialogProps, Secret } from '../shared/form-dialog.tsx'
 import { formatDateTime } from '../shared/format.ts'
-import { Menu, MenuAction } from '../shared/menu.tsx'
+import { ActionMenu } from '../shared/menu.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { hasScope, organizationPath, person } from '../shared/person.ts'
 import { now } from '../shared/span.ts'
 import { RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 
 const keysPath = () => `${organizationPath()}/api-keys`
 
-/** Returns the keys of the current environment, and the response that they come from. */
+/** Returns all keys, as a list with its API path, and those of the current environment. */
 export function useKeys() {
   const path = `${keysPath()}?limit=200`
-  const response = useResponse<{ data: ApiKey[] }>(path)
-  const environment = currentPage.value?.environment
-  const keys = response.data?.data.filter((key) => key.environment === environment) ?? []
-  return { path, response, keys }
+  const list = usePages<ApiKey>(path)
+  const keys = list.rows.filter(({ environment }) => environment === currentPage.value?.environment)
+  return { path, list, keys }
 }
 
 const isRevoked = ({ status }: ApiKey): boolean => status === 'revoked'
@@ -30,7 +28,7 @@ export const isForPages = (key: ApiKey): boolean =>
   !isRevoked(key) && key.type === 'publishable' && key.client_target === 'browser'
 
 export function Keys({ query }: { query: URLSearchParams }) {
-  const { path, response, keys } = useKeys()
+  const { path, list, keys } = useKeys()
   const showsRevoked = query.has('revoked')
   const mayManage = hasScope('api_keys:manage')
   const revokedCount = keys.filter(isRevoked).length
@@ -46,40 +44,29 @@ export function Keys({ query }: { query: URLSearchParams }) {
         </span>
         {mayManage && <CreateKey />}
       </div>
-      <Loaded response={response}>
-        {() => (
-          <DataTable
-            label="Keys"
-            rows={keys.filter((key) => showsRevoked || !isRevoked(key))}
-            keyOf={({ id }) => id}
-            columns={[
-              { title: 'Name', class: 'clip', cell: ({ name }) => name },
-              {
-                title: 'Type',
-                cell: ({ type, client_target }) =>
-                  type === 'secret' ? 'secret' : `publishable, ${client_target}`,
-              },
-              { title: 'Key', cell: (key) => <KeyText {...key} /> },
-              { title: 'Status', cell: (key) => <KeyStatus {...key} /> },
-              {
-                title: 'Scopes or origins',
-                class: 'clip',
-                cell: (key) =>
-                  isForPages(key) && !key.allowed_origins?.length ? (
-                    <span class="badge warn">Any origin</span>
-                  ) : (
-                    (key.scopes ?? key.allowed_origins ?? []).join(', ')
-                  ),
-              },
-              { title: 'Last used', cell: (key) => <LastUse {...key} /> },
-              mayManage && {
-                title: 'Actions',
-                cell: (key) => isRevoked(key) || <KeyActions apiKey={key} />,
-              },
-            ]}
-          />
-        )}
-      </Loaded>
+      <ListTable
+        label="Keys"
+        list={{ ...list, rows: keys.filter((key) => showsRevoked || !isRevoked(key)) }}
+        keyOf={({ id }) => id}
+        columns={{
+          Name: { class: 'clip', cell: ({ name }) => name },
+          Type: ({ type, client_target }) =>
+            type === 'secret' ? 'secret' : `publishable, ${client_target}`,
+          Key: (key) => <KeyText {...key} />,
+          Status: (key) => <KeyStatus {...key} />,
+          'Scopes or origins': {
+            class: 'clip',
+            cell: (key) =>
+              isForPages(key) && !key.allowed_origins?.length ? (
+                <span class="badge warn">Any origin</span>
+              ) : (
+                (key.scopes ?? key.allowed_origins ?? []).join(', ')
+              ),
+          },
+          'Last used': (key) => <LastUse {...key} />,
+          Actions: mayManage && ((key) => isRevoked(key) || <KeyActions apiKey={key} />),
+        }}
+      />
       <ApiRequest paths={[path]} />
     </>
   )
@@ -158,79 +145,71 @@ const kinds = [
   { title: 'Secret key', type: 'secret', field: () => scopesField(defaultScopes) },
 ]
 
-function CreateKey() {
-  const { dialog, show } = useFormDialog()
-  const create = ({ title, type, field }: (typeof kinds)[number]) =>
-    show({
-      title,
-      action: 'Create key',
-      fields: [
-        nameField(),
-        {
-          name: 'environment',
-          label: 'Environment',
-          options: person.value?.environments ?? [],
-          value: currentPage.value?.environment,
-        },
-        field(),
-        expiryField('Empty: the maximum lifetime of your organization, or never.'),
-      ],
-      submit({ expires_at, ...settings }) {
-        const body = { ...settings, type, ...(expires_at && { expires_at }) }
-        return callApi<IssuedKey>(keysPath(), { method: 'POST', body }).then(issuedKey)
-      },
-    })
-  return (
-    <span>
-      <Menu label="Create key" class="menu button">
-        {kinds.map((kind) => (
-          <MenuAction key={kind.title} label={kind.title} onClick={() => create(kind)} />
-        ))}
-      </Menu>
-      {dialog}
-    </span>
-  )
-}
+const createForm = ({ title, type, field }: (typeof kinds)[number]): FormDialogProps => ({
+  title,
+  action: 'Create key',
+  fields: [
+    nameField(),
+    {
+      name: 'environment',
+      label: 'Environment',
+      options: person.value?.environments ?? [],
+      value: currentPage.value?.environment,
+    },
+    field(),
+    expiryField('Empty: the maximum lifetime of your organization, or never.'),
+  ],
+  submit({ expires_at, ...settings }) {
+    const body = { ...settings, type, ...(expires_at && { expires_at }) }
+    return callApi<IssuedKey>(keysPath(), { method: 'POST', body }).then(issuedKey)
+  },
+})
+
+const CreateKey = () => (
+  <ActionMenu
+    label="Create key"
+    class="menu button"
+    items={kinds.map((kind) => ({ label: kind.title, action: createForm(kind) }))}
+  />
+)
 
 function KeyActions({ apiKey }: { apiKey: ApiKey }) {
-  const { dialog, show } = useFormDialog()
   const { id, name, type, status, scopes, expires_at } = apiKey
   const path = `${keysPath()}/${id}`
-  const edit = () =>
-    show({
-      title: `Edit ${name}`,
-      action: 'Save',
-      fields: [
-        nameField(name),
-        ...(scopes ? [scopesField(scopes)] : []),
-        ...(isForPages(apiKey) ? [originsField(apiKey.allowed_origins)] : []),
-        expiryField('Empty: never.', expires_at),
-      ],
-      submit: (body) => callApi(path, { method: 'PATCH', body }),
-    })
-  const rotate = () =>
-    show({
-      title: `Rotate ${name}?`,
-      action: 'Rotate',
-      text: 'Creates a key with the same settings and lifetime. The current key works for another 24 hours: replace it everywhere by then.',
-      submit: () => callApi<IssuedKey>(`${path}/rotations`, { method: 'POST' }).then(issuedKey),
-    })
-  const revoke = () =>
-    show({
-      title: `Revoke ${name}?`,
-      action: 'Revoke',
-      typed: name,
-      text: `${type === 'secret' ? 'Requests with this key fail' : 'Pages and apps with this key stop sending sessions'} within 15 seconds. This can't be undone.`,
-      submit: () => callApi(path, { method: 'DELETE' }),
-    })
+  const edit = {
+    title: `Edit ${name}`,
+    action: 'Save',
+    fields: [
+      nameField(name),
+      ...(scopes ? [scopesField(scopes)] : []),
+      ...(isForPages(apiKey) ? [originsField(apiKey.allowed_origins)] : []),
+      expiryField('Empty: never.', expires_at),
+    ],
+    submit: (body: FormBody) => callApi(path, { method: 'PATCH', body }),
+  }
+  const rotate = {
+    title: `Rotate ${name}?`,
+    action: 'Rotate',
+    text: 'Creates a key with the same settings and lifetime. The current key works for another 24 hours: replace it everywhere by then.',
+    submit: () => callApi<IssuedKey>(`${path}/rotations`, { method: 'POST' }).then(issuedKey),
+  }
+  const revoke = {
+    title: `Revoke ${name}?`,
+    action: 'Revoke',
+    typed: name,
+    text: `${type === 'secret' ? 'Requests with this key fail' : 'Pages and apps with this key stop sending sessions'} within 15 seconds. This can't be undone.`,
+    submit: () => callApi(path, { method: 'DELETE' }),
+  }
   return (
-    <>
-      <Menu class="plain" label="⋯" name={`Actions for ${name}`}>
-        <MenuAction label="Edit" onClick={edit} />
-        {status === 'active' && <MenuAction label="Rotate" onClick={rotate} />}
-        <MenuAction label="Revoke" class="danger" onClick={revoke} />
-      </Menu>
-      {dialog}
-    </>
+    <ActionMenu
+      class="plain"
+      label="⋯"
+      name={`Actions for ${name}`}
+      items={[
+        { label: 'Edit', action: edit },
+        status === 'active' && { label: 'Rotate', action: rotate },
+        { label: 'Revoke', class: 'danger', action: revoke },
+      ]}
+    />
   )
 }

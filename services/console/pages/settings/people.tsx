@@ -1,18 +1,15 @@
 import type { LoginLinkPath, OpenSession } from '../../schemas.ts'
 import { serverPath } from '../shared/address.ts'
-import { callApi, useResponse } from '../shared/api.ts'
-import { DataTable } from '../shared/data-table.tsx'
-import { useFormDialog } from '../shared/form-dialog.tsx'
+import { callApi } from '../shared/api.ts'
+import { showForm } from '../shared/form-dialog.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { person } from '../shared/person.ts'
 import { RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 
 /** Open console sessions of the organization. */
 export function People() {
-  const response = useResponse<{ data: OpenSession[] }>('/people', { pollMs: 30_000 })
-  const { dialog, show } = useFormDialog()
   const invite = () =>
-    show({
+    showForm({
       title: 'Login link',
       action: 'Create login link',
       text: 'The link works once, within five minutes.',
@@ -32,7 +29,7 @@ export function People() {
         ),
     })
   const end = ({ id, name }: OpenSession) =>
-    show({
+    showForm({
       title: `End the session of ${name}?`,
       action: 'End session',
       text: `${name} is signed out at once, and needs a new login link or a key to return.`,
@@ -40,47 +37,33 @@ export function People() {
     })
   return (
     <>
-      <div class="title">
-        <span />
-        <button type="button" class="button" onClick={invite}>
-          Create login link
-        </button>
-      </div>
-      {dialog}
-      <Loaded response={response}>
-        {({ data }) => (
-          <DataTable
-            label="Signed in"
-            rows={data}
-            keyOf={({ id }) => id}
-            columns={[
-              { title: 'Name', class: 'clip', cell: ({ name }) => name },
-              { title: 'Role', cell: ({ role }) => role ?? 'key' },
-              { title: 'Environments', cell: ({ environments }) => environments.join(', ') },
-              { title: 'Signed in', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
-              {
-                title: 'Last used',
-                cell: ({ last_used_at }) => <RelativeTime at={last_used_at} />,
-              },
-              {
-                title: 'Actions',
-                cell: (session) =>
-                  session.is_current ? (
-                    <span class="badge">You</span>
-                  ) : (
-                    <button
-                      type="button"
-                      aria-label={`End session of ${session.name}`}
-                      onClick={() => end(session)}
-                    >
-                      End session
-                    </button>
-                  ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
+      <button type="button" class="button add" onClick={invite}>
+        Create login link
+      </button>
+      <ListTable
+        label="Signed in"
+        list={usePages<OpenSession>('/people', { pollMs: 30_000 })}
+        keyOf={({ id }) => id}
+        columns={{
+          Name: { class: 'clip', cell: ({ name }) => name },
+          Role: ({ role }) => role ?? 'key',
+          Environments: ({ environments }) => environments.join(', '),
+          'Signed in': ({ created_at }) => <RelativeTime at={created_at} />,
+          'Last used': ({ last_used_at }) => <RelativeTime at={last_used_at} />,
+          Actions: (session) =>
+            session.is_current ? (
+              <span class="badge">You</span>
+            ) : (
+              <button
+                type="button"
+                aria-label={`End session of ${session.name}`}
+                onClick={() => end(session)}
+              >
+                End session
+              </button>
+            ),
+        }}
+      />
     </>
   )
 }

@@ -1,25 +1,29 @@
 import type { ComponentChildren } from 'preact'
 
-interface TableColumn<Row> {
-  title: string
+type Cell<Row> = (row: Row) => ComponentChildren
+
+interface StyledColumn<Row> {
   /** `number`: right-aligned; `clip`: cut off at the end, with a tooltip; `mono`: for ids. */
-  class?: string
-  cell: (row: Row) => ComponentChildren
+  class: string
+  cell: Cell<Row>
 }
 
-interface DataTableProps<Row> {
+export interface DataTableProps<Row> {
   label: string
   rows: readonly Row[]
   keyOf: (row: Row) => string
-  /** `false` leaves a column out. */
-  columns: readonly (TableColumn<Row> | false)[]
+  /** Columns by title; `false` leaves one out. */
+  columns: Record<string, Cell<Row> | StyledColumn<Row> | false>
   /** Key of the row that is open beside the table. */
   openKey?: string | null
 }
 
 /** A table with rows of one line. If it is wider than the page, it scrolls on its own. */
 export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTableProps<Row>) {
-  const shown = columns.filter((column) => column !== false)
+  const shown = Object.entries(columns).flatMap(([title, column]) => {
+    if (!column) return []
+    return { title, ...(typeof column === 'function' ? { class: '', cell: column } : column) }
+  })
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: must be focusable to scroll by keyboard
     <section class="scroll" aria-label={label} tabIndex={0}>
@@ -27,7 +31,7 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
         <thead>
           <tr>
             {shown.map(({ title, class: style }) => (
-              <th key={title} scope="col" class={style?.includes('number') ? 'number' : undefined}>
+              <th key={title} scope="col" class={style === 'number' ? style : undefined}>
                 {title}
               </th>
             ))}
@@ -38,12 +42,12 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
             <tr key={keyOf(row)} aria-selected={openKey ? openKey === keyOf(row) : undefined}>
               {shown.map(({ title, class: style, cell }) => {
                 const content = cell(row)
-                const tooltip = typeof content === 'string' ? content : undefined
+                const isClipped = style.includes('clip') && typeof content === 'string'
                 return (
                   <td
                     key={title}
-                    class={style}
-                    title={style?.includes('clip') ? tooltip : undefined}
+                    class={style || undefined}
+                    title={isClipped ? content : undefined}
                   >
                     {content}
                   </td>

@@ -1,6 +1,8 @@
 import './forms.css'
+import { signal } from '@preact/signals'
 import { type ComponentChildren, isValidElement } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import { currentPage } from './address.ts'
 import { CodeBlock } from './code-block.tsx'
 import { Dialog } from './dialog.tsx'
 import { FormField } from './form-field.tsx'
@@ -40,11 +42,19 @@ export interface FormDialogProps {
   submit: (body: FormBody) => Promise<unknown>
 }
 
-/** Returns a modal form, and `show`, which opens it. It closes once it is submitted or canceled. */
-export function useFormDialog() {
-  const [props, show] = useState<FormDialogProps | null>(null)
-  const dialog = props && <FormDialog {...props} onClose={() => show(null)} />
-  return { dialog, show }
+const openForm = signal<FormDialogProps | null>(null)
+
+/** Opens a modal form. It closes once it is submitted or canceled, or when the URL changes. */
+export const showForm = (form: FormDialogProps): void => {
+  openForm.value = form
+}
+
+export function OpenForm() {
+  const close = () => {
+    openForm.value = null
+  }
+  useEffect(() => close, [currentPage.value])
+  return openForm.value && <FormDialog {...openForm.value} onClose={close} />
 }
 
 function FormDialog(props: FormDialogProps & { onClose: () => void }) {

@@ -1,5 +1,7 @@
 import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useRef, useState } from 'preact/hooks'
+import { type FormDialogProps, showForm } from './form-dialog.tsx'
+import { MutationFailure, useMutation } from './mutation.tsx'
 
 interface MenuProps {
   /** Content of the button. */
@@ -56,21 +58,42 @@ export function Menu({ label, name, title, class: style = 'menu', children }: Me
   )
 }
 
-interface MenuActionProps {
+interface MenuItem {
   label: string
   class?: 'danger'
-  onClick: () => void
+  /** Form to open, or action to run. */
+  action: FormDialogProps | (() => Promise<unknown>)
 }
 
-export function MenuAction({ label, class: style, onClick }: MenuActionProps) {
+interface ActionMenuProps extends Omit<MenuProps, 'children'> {
+  items: readonly (MenuItem | false)[]
+}
+
+/** A menu of actions, without those that are `false`. It is left out if there are none. */
+export function ActionMenu({ items, ...menu }: ActionMenuProps) {
+  const { run, failure } = useMutation()
+  const shown = items.filter((item) => item !== false)
+  if (shown.length === 0) return null
   return (
-    <button type="button" class={style} onClick={onClick}>
-      {label}
-    </button>
+    <>
+      <Menu {...menu}>
+        {shown.map(({ label, class: style, action }) => (
+          <button
+            key={label}
+            type="button"
+            class={style}
+            onClick={() => (typeof action === 'function' ? run(action) : showForm(action))}
+          >
+            {label}
+          </button>
+        ))}
+      </Menu>
+      <MutationFailure failure={failure} />
+    </>
   )
 }
 
-const items = 'a, button, input, select'
+const focusable = 'a, button, input, select'
 const margin = 8
 
 // Not defined in the component, where each render would show the menu again.
@@ -84,7 +107,7 @@ function showBelow(menu: HTMLElement | null): void {
   const top = fitsBelow || button.top < menu.offsetHeight ? button.bottom : button.top
   menu.style.left = `${Math.max(margin, Math.min(button.left, rightmost)) + window.scrollX}px`
   menu.style.top = `${top - (top === button.top ? menu.offsetHeight : 0) + window.scrollY}px`
-  menu.querySelector<HTMLElement>(items)?.focus({ preventScroll: true })
+  menu.querySelector<HTMLElement>(focusable)?.focus({ preventScroll: true })
 }
 
 function closeOnChoice(event: TargetedEvent<HTMLElement, MouseEvent>): void {
@@ -99,7 +122,7 @@ function moveFocus(event: TargetedEvent<HTMLElement, KeyboardEvent>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
   if (!step || (event.target instanceof HTMLElement && event.target.matches('select'))) return
   event.preventDefault()
-  const all = [...event.currentTarget.querySelectorAll<HTMLElement>(items)]
+  const all = [...event.currentTarget.querySelectorAll<HTMLElement>(focusable)]
   const focused = all.findIndex((item) => item.matches(':focus'))
   all.at((focused + step) % all.length)?.focus()
 }

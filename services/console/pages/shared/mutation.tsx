@@ -8,7 +8,7 @@ import { RequestFailure } from './api.ts'
 export function useMutation<Name extends string = never>(fieldNames: readonly Name[] = []) {
   const [failed, setFailed] = useState<RequestFailure | null>(null)
   const [isRunning, setRunning] = useState(false)
-  const run = async (mutate: () => Promise<void>): Promise<void> => {
+  const run = async (mutate: () => Promise<unknown>): Promise<void> => {
     setFailed(null)
     setRunning(true)
     try {

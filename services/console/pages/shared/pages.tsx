@@ -1,14 +1,18 @@
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
+import { Loaded } from '../shell/loaded.tsx'
 import { callApi, type ResponseState, useResponse } from './api.ts'
+import { DataTable, type DataTableProps } from './data-table.tsx'
 import { MutationFailure, useMutation } from './mutation.tsx'
 
 interface PageOfList<Row> {
   data: Row[]
-  pagination: { next_cursor?: string }
+  /** Absent from lists of one page. */
+  pagination?: { next_cursor?: string }
 }
 
 export interface ListPages<Row> {
-  first: ResponseState<PageOfList<Row>>
+  first: ResponseState<unknown>
   /** Rows of all loaded pages. */
   rows: Row[]
   /** Loads the next page; undefined after the last. */
@@ -28,10 +32,12 @@ export function usePages<Row>(path: string, { pollMs }: { pollMs?: number } = {}
   useLayoutEffect(() => setLaterPages([]), [first.data])
   const { run, failure } = useMutation()
   const pages = first.data ? [first.data, ...laterPages] : []
-  const cursor = pages.at(-1)?.pagination.next_cursor
+  const cursor = pages.at(-1)?.pagination?.next_cursor
   const loadAfter = (from: string) =>
     run(async () => {
-      const page = await callApi<PageOfList<Row>>(`${path}&cursor=${encodeURIComponent(from)}`)
+      const page = await callApi<PageOfList<Row>>(
+        `${first.path}&cursor=${encodeURIComponent(from)}`,
+      )
       setLaterPages((current) => (current === laterPages ? [...laterPages, page] : current))
     })
   return {
@@ -54,6 +60,26 @@ export function NextPageButton<Row>({ loadNext, failure }: ListPages<Row>) {
           </button>
         </div>
       )}
+    </>
+  )
+}
+
+interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows'> {
+  list: ListPages<Row>
+  /** Shown in place of an empty table. */
+  empty?: ComponentChildren
+}
+
+/** A list as a table, with a button that loads the next page. */
+export function ListTable<Row>({ list, empty, ...table }: ListTableProps<Row>) {
+  return (
+    <>
+      <Loaded response={list.first} lines={8}>
+        {() =>
+          list.rows.length === 0 && empty ? empty : <DataTable rows={list.rows} {...table} />
+        }
+      </Loaded>
+      <NextPageButton {...list} />
     </>
   )
 }

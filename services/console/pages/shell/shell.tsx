@@ -6,6 +6,7 @@ import { useViews, ViewLinks } from '../sessions/views.tsx'
 import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
 import { callApi, isOffline, useResponse } from '../shared/api.ts'
 import { Dialog } from '../shared/dialog.tsx'
+import { OpenForm } from '../shared/form-dialog.tsx'
 import { usePageKeys } from '../shared/keys.ts'
 import { Menu } from '../shared/menu.tsx'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
@@ -63,6 +64,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         {children}
       </main>
       <Help />
+      <OpenForm />
     </div>
   )
 }

@@ -1,15 +1,13 @@
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
-import type { SessionList } from '../../../readback/schemas/sessions.ts'
+import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith, navigate, serverPath } from '../shared/address.ts'
-import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { DataTable } from '../shared/data-table.tsx'
+import type { DataTableProps } from '../shared/data-table.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
-import { NextPageButton, usePages } from '../shared/pages.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { Search } from '../shared/search.tsx'
 import { IdLink, RelativeTime, VerdictBadge } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 import { browserText, groupByVisitor, type ListedVisitor } from './group-by-visitor.ts'
 import './visitors.css'
 
@@ -70,76 +68,58 @@ function AllVisitors({ sort }: { sort: string | null }) {
   const order = sorts.some(([name]) => name === sort) && sort ? `&sort=${sort}` : ''
   const path = `/v1/fingerprints?limit=50&include=latest_session${order}`
   const visitors = usePages<VisitorSummary>(path)
+  const rows = visitors.rows.map(({ id, lifecycle, latest_session: latest }) => ({
+    id,
+    lastSeen: lifecycle.last_seen_at,
+    sessions: lifecycle.seen_count,
+    latest,
+  }))
   return (
     <>
-      <Loaded response={visitors.first} lines={8}>
-        {() =>
-          visitors.rows.length === 0 ? (
-            <p class="note">
-              No visitors yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>,
-              or <a href={hrefOf({ page: 'settings' })}>add the snippet</a> to your site.
-            </p>
-          ) : (
-            <VisitorTable
-              rows={visitors.rows.map(({ id, lifecycle, latest_session: latest }) => ({
-                id,
-                lastSeen: lifecycle.last_seen_at,
-                sessions: lifecycle.seen_count,
-                latest,
-              }))}
-            />
-          )
+      <ListTable
+        {...visitorTable}
+        list={{ ...visitors, rows }}
+        empty={
+          <p class="note">
+            No visitors yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>,
+            or <a href={hrefOf({ page: 'settings' })}>add the snippet</a> to your site.
+          </p>
         }
-      </Loaded>
-      <NextPageButton {...visitors} />
+      />
       <ApiRequest paths={[path]} />
     </>
   )
 }
 
-const VisitorTable = ({ rows }: { rows: ListedVisitor[] }) => (
-  <DataTable
-    label="Visitors"
-    rows={rows}
-    keyOf={({ id }) => id ?? ''}
-    columns={[
-      {
-        title: 'Visitor',
-        cell: ({ id }) => (id ? <IdLink id={id} /> : 'none'),
-      },
-      { title: 'Verdict', cell: ({ latest }) => latest && <VerdictBadge {...latest} /> },
-      { title: 'Last seen', cell: ({ lastSeen }) => <RelativeTime at={lastSeen} /> },
-      { title: 'Sessions', class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
-      { title: 'User', class: 'clip', cell: ({ latest }) => latest?.client_user_id },
-      { title: 'Country', cell: ({ latest }) => latest?.country },
-      { title: 'Browser', cell: ({ latest }) => latest && browserText(latest) },
-    ]}
-  />
-)
-
-/** Upper limit on the user's sessions that are searched for visitors. */
-const maxUserSessions = 200
+const visitorTable: Omit<DataTableProps<ListedVisitor>, 'rows'> = {
+  label: 'Visitors',
+  keyOf: ({ id }) => id ?? '',
+  columns: {
+    Visitor: ({ id }) => (id ? <IdLink id={id} /> : 'none'),
+    Verdict: ({ latest }) => latest && <VerdictBadge {...latest} />,
+    'Last seen': ({ lastSeen }) => <RelativeTime at={lastSeen} />,
+    Sessions: { class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
+    User: { class: 'clip', cell: ({ latest }) => latest?.client_user_id },
+    Country: ({ latest }) => latest?.country,
+    Browser: ({ latest }) => latest && browserText(latest),
+  },
+}
 
 function UserVisitors({ user }: { user: string }) {
-  const path = `/v1/sessions?${new URLSearchParams({ client_user_id: user, limit: String(maxUserSessions) })}`
-  const response = useResponse<SessionList>(path)
+  const path = `/v1/sessions?${new URLSearchParams({ client_user_id: user, limit: '200' })}`
+  const sessions = usePages<SessionSummary>(path)
   return (
     <>
-      <Loaded response={response}>
-        {({ data, pagination }) => (
-          <>
-            {pagination.has_more && <p>From the newest {maxUserSessions} sessions</p>}
-            {data.length > 0 ? (
-              <VisitorTable rows={groupByVisitor(data)} />
-            ) : (
-              <p class="note">
-                No sessions with this user id. It must match the id attached to sessions, including
-                upper and lower case. <a href={hrefOf({ page: 'visitors' })}>Show all visitors</a>
-              </p>
-            )}
-          </>
-        )}
-      </Loaded>
+      <ListTable
+        {...visitorTable}
+        list={{ ...sessions, rows: groupByVisitor(sessions.rows) }}
+        empty={
+          <p class="note">
+            No sessions with this user id. It must match the id attached to sessions, including
+            upper and lower case. <a href={hrefOf({ page: 'visitors' })}>Show all visitors</a>
+          </p>
+        }
+      />
       <ApiRequest paths={[path]} />
     </>
   )

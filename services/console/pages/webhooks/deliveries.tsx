@@ -1,15 +1,13 @@
 import { deliveryTypes } from '../../../../infra/wire/webhooks/events.ts'
 import type { WebhookDelivery } from '../../../webhooks/events/schemas.ts'
 import { hrefOf } from '../shared/address.ts'
-import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { FilterSelect } from '../shared/list-filters.tsx'
-import { NextPageButton, usePages } from '../shared/pages.tsx'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { Panel } from '../shared/panel.tsx'
 import { now, spanOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 import { DeliveryBadge, EventLink, useEventKeys } from './events.tsx'
 
 /** Statuses of deliveries that did not arrive so far. */
@@ -33,9 +31,9 @@ interface DeliveriesProps {
 
 /** The deliveries to an endpoint. */
 export function Deliveries({ path, name, query, open }: DeliveriesProps) {
-  const pages = usePages<WebhookDelivery>(path, { pollMs: 5000 })
+  const list = usePages<WebhookDelivery>(path, { pollMs: 5000 })
   useEventKeys(
-    pages.rows.map(({ event_id }) => event_id),
+    list.rows.map(({ event_id }) => event_id),
     open,
   )
   return (
@@ -48,43 +46,24 @@ export function Deliveries({ path, name, query, open }: DeliveriesProps) {
         </div>
         <SpanChoice span={spanOf(query, now.value)} />
       </div>
-      <Loaded response={pages.first} lines={8}>
-        {() =>
-          pages.rows.length === 0 ? (
-            <p class="hint">No deliveries match these filters in this period.</p>
-          ) : (
-            <DataTable
-              label="Deliveries"
-              rows={pages.rows}
-              keyOf={({ event_id }) => event_id}
-              openKey={open}
-              columns={[
-                { title: 'Time', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
-                { title: 'Status', cell: (delivery) => <DeliveryBadge {...delivery} /> },
-                {
-                  title: 'Event',
-                  cell: ({ event_id, event_type }) => <EventLink id={event_id} type={event_type} />,
-                },
-                {
-                  title: 'Attempts',
-                  class: 'number',
-                  cell: ({ attempts }) => formatNumber(attempts),
-                },
-                {
-                  title: 'Next attempt',
-                  cell: ({ next_attempt_at: next }) => next && <RelativeTime at={next} />,
-                },
-                {
-                  title: 'Error',
-                  class: 'clip',
-                  cell: ({ response_status, error }) => (response_status ? null : error),
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-      <NextPageButton {...pages} />
+      <ListTable
+        label="Deliveries"
+        list={list}
+        empty={<p class="hint">No deliveries match these filters in this period.</p>}
+        keyOf={({ event_id }) => event_id}
+        openKey={open}
+        columns={{
+          Time: ({ created_at }) => <RelativeTime at={created_at} />,
+          Status: (delivery) => <DeliveryBadge {...delivery} />,
+          Event: ({ event_id, event_type }) => <EventLink id={event_id} type={event_type} />,
+          Attempts: { class: 'number', cell: ({ attempts }) => formatNumber(attempts) },
+          'Next attempt': ({ next_attempt_at: next }) => next && <RelativeTime at={next} />,
+          Error: {
+            class: 'clip',
+            cell: ({ response_status, error }) => (response_status ? null : error),
+          },
+        }}
+      />
     </Panel>
   )
 }

@@ -2,10 +2,9 @@ import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { hrefWith, navigate } from '../shared/address.ts'
 import { callApi } from '../shared/api.ts'
-import { type FormBody, useFormDialog } from '../shared/form-dialog.tsx'
-import { Menu, MenuAction } from '../shared/menu.tsx'
-import { MutationFailure, useMutation } from '../shared/mutation.tsx'
-import { showResend } from './resend.tsx'
+import { type FormBody, showForm } from '../shared/form-dialog.tsx'
+import { ActionMenu } from '../shared/menu.tsx'
+import { resendForm } from './resend.tsx'
 
 /** Sends a request whose response has the signing secret. */
 const issueSecret = (path: string, body?: object) =>
@@ -46,25 +45,14 @@ function endpointBody(body: FormBody) {
   return { ...settings, filter: Object.keys(filter).length > 0 ? filter : null }
 }
 
-/** `listPath`: API path of the endpoints. */
-export function AddEndpoint({ listPath }: { listPath: string }) {
-  const { dialog, show } = useFormDialog()
-  const add = () =>
-    show({
-      title: 'Add endpoint',
-      action: 'Add',
-      fields: fieldsOf(),
-      submit: (body) => issueSecret(listPath, endpointBody(body)),
-    })
-  return (
-    <>
-      <button type="button" class="button" onClick={add}>
-        Add endpoint
-      </button>
-      {dialog}
-    </>
-  )
-}
+/** Opens a form that adds an endpoint to the list at the API path. */
+export const addEndpoint = (listPath: string): void =>
+  showForm({
+    title: 'Add endpoint',
+    action: 'Add',
+    fields: fieldsOf(),
+    submit: (body) => issueSecret(listPath, endpointBody(body)),
+  })
 
 interface EndpointActionsProps {
   endpoint: WebhookEndpoint
@@ -72,55 +60,46 @@ interface EndpointActionsProps {
 }
 
 export function EndpointActions({ endpoint, listPath }: EndpointActionsProps) {
-  const { dialog, show } = useFormDialog()
-  const { run, failure } = useMutation()
   const { id, name, status } = endpoint
   const path = `${listPath}/${id}`
+  const isActive = status === 'active'
   const patch = (body: object) => callApi(path, { method: 'PATCH', body })
-  const sendTest = () =>
-    run(async () => {
-      const request = { method: 'POST' } as const
-      const { data } = await callApi<{ data: { event_id: string } }>(`${path}/test`, request)
-      navigate(hrefWith({ open: data.event_id }))
-    })
-  const edit = () =>
-    show({
-      title: `Edit ${name}`,
-      action: 'Save',
-      fields: fieldsOf(endpoint),
-      submit: (body) => patch(endpointBody(body)),
-    })
-  const rotate = () =>
-    show({
-      title: `Rotate the secret of ${name}?`,
-      action: 'Rotate secret',
-      text: 'Deliveries are signed with both secrets for 24 hours, then only with the new one.',
-      submit: () => issueSecret(`${path}/rotations`),
-    })
-  const disable = () =>
-    show({
-      title: `Disable ${name}?`,
-      action: 'Disable',
-      text: 'It receives no events until you enable it. Pending deliveries are skipped.',
-      submit: () => patch({ status: 'disabled' }),
-    })
-  const resend = () => showResend({ name, path }, show)
-  const enable = () => run(async () => void (await patch({ status: 'active' })))
+  const sendTest = async () => {
+    const request = { method: 'POST' } as const
+    const { data } = await callApi<{ data: { event_id: string } }>(`${path}/test`, request)
+    navigate(hrefWith({ open: data.event_id }))
+  }
+  const edit = {
+    title: `Edit ${name}`,
+    action: 'Save',
+    fields: fieldsOf(endpoint),
+    submit: (body: FormBody) => patch(endpointBody(body)),
+  }
+  const rotate = {
+    title: `Rotate the secret of ${name}?`,
+    action: 'Rotate secret',
+    text: 'Deliveries are signed with both secrets for 24 hours, then only with the new one.',
+    submit: () => issueSecret(`${path}/rotations`),
+  }
+  const disable = {
+    title: `Disable ${name}?`,
+    action: 'Disable',
+    text: 'It receives no events until you enable it. Pending deliveries are skipped.',
+    submit: () => patch({ status: 'disabled' }),
+  }
   return (
-    <>
-      <Menu class="plain" label="⋯" name={`Actions for ${name}`}>
-        {status === 'active' && <MenuAction label="Send test event" onClick={sendTest} />}
-        {status === 'active' && <MenuAction label="Resend …" onClick={resend} />}
-        <MenuAction label="Edit" onClick={edit} />
-        <MenuAction label="Rotate secret" onClick={rotate} />
-        {status === 'active' ? (
-          <MenuAction label="Disable" class="danger" onClick={disable} />
-        ) : (
-          <MenuAction label="Enable" onClick={enable} />
-        )}
-      </Menu>
-      <MutationFailure failure={failure} />
-      {dialog}
-    </>
+    <ActionMenu
+      class="plain"
+      label="⋯"
+      name={`Actions for ${name}`}
+      items={[
+        isActive && { label: 'Send test event', action: sendTest },
+        isActive && { label: 'Resend …', action: resendForm({ name, path }) },
+        { label: 'Edit', action: edit },
+        { label: 'Rotate secret', action: rotate },
+        isActive && { label: 'Disable', class: 'danger', action: disable },
+        !isActive && { label: 'Enable', action: () => patch({ status: 'active' }) },
+      ]}
+    />
   )
 }

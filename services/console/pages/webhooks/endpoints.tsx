@@ -24,36 +24,28 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
         label="Endpoints"
         rows={endpoints.toSorted((a, b) => urgencyOf(a) - urgencyOf(b))}
         keyOf={({ id }) => id}
-        columns={[
-          {
-            title: 'Name',
+        columns={{
+          Name: {
             class: 'clip',
             cell: ({ id, name }) => <a href={hrefWith({ endpoint_id: id, open: null })}>{name}</a>,
           },
-          { title: 'Health', cell: (endpoint) => <HealthBadge {...endpoint} /> },
-          {
-            title: 'Delivered (24 h)',
+          Health: (endpoint) => <HealthBadge {...endpoint} />,
+          'Delivered (24 h)': {
             class: 'number',
             cell: (endpoint) => <DeliveryCounts {...endpoint} />,
           },
-          {
-            title: 'Pending',
-            class: 'number',
-            cell: ({ health }) => formatNumber(health?.pending ?? 0),
-          },
-          { title: 'Latency p50, p95', class: 'number', cell: describeLatency },
-          { title: 'URL', class: 'mono clip', cell: ({ url }) => url },
-          {
-            title: 'Events',
+          Pending: { class: 'number', cell: ({ health }) => formatNumber(health?.pending ?? 0) },
+          'Latency p50, p95': { class: 'number', cell: describeLatency },
+          URL: { class: 'mono clip', cell: ({ url }) => url },
+          Events: {
             class: 'clip',
             cell: ({ event_types, filter }) =>
               `${filter ? 'filtered: ' : ''}${event_types.join(', ')}`,
           },
-          hasScope('webhooks:manage') && {
-            title: 'Actions',
-            cell: (endpoint) => <EndpointActions {...{ endpoint, listPath }} />,
-          },
-        ]}
+          Actions:
+            hasScope('webhooks:manage') &&
+            ((endpoint) => <EndpointActions {...{ endpoint, listPath }} />),
+        }}
       />
     </Panel>
   )

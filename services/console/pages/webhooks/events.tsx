@@ -1,11 +1,9 @@
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
 import { hrefOf, hrefWith, navigate, serverPath } from '../shared/address.ts'
-import { useResponse } from '../shared/api.ts'
-import { DataTable } from '../shared/data-table.tsx'
 import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
+import { ListTable, usePages } from '../shared/pages.tsx'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/values.tsx'
-import { Loaded } from '../shell/loaded.tsx'
 
 interface EventsProps {
   /** API path of the list. */
@@ -14,39 +12,33 @@ interface EventsProps {
   open: string | null
 }
 
-/** The newest events, also those that no endpoint receives. */
+/** All events, also those that no endpoint receives. */
 export function Events({ path, open }: EventsProps) {
-  const response = useResponse<{ data: WebhookEvent[] }>(path, { pollMs: 5000 })
-  useEventKeys(response.data?.data.map(({ id }) => id) ?? [], open)
+  const list = usePages<WebhookEvent>(path, { pollMs: 5000 })
+  useEventKeys(
+    list.rows.map(({ id }) => id),
+    open,
+  )
   return (
-    <Loaded response={response} lines={8}>
-      {({ data }) => (
-        <Panel title="Events">
-          {data.length === 0 ? (
-            <p class="hint">
-              No events yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
-            </p>
-          ) : (
-            <DataTable
-              label="Events"
-              rows={data}
-              keyOf={({ id }) => id}
-              openKey={open}
-              columns={[
-                { title: 'Time', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
-                { title: 'Event', cell: (event) => <EventLink {...event} /> },
-                {
-                  title: 'Subject',
-                  class: 'mono',
-                  cell: (event) => <Subject {...event.subject} />,
-                },
-                { title: 'Deliveries', cell: (event) => <Deliveries {...event} /> },
-              ]}
-            />
-          )}
-        </Panel>
-      )}
-    </Loaded>
+    <Panel title="Events">
+      <ListTable
+        label="Events"
+        list={list}
+        empty={
+          <p class="hint">
+            No events yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
+          </p>
+        }
+        keyOf={({ id }) => id}
+        openKey={open}
+        columns={{
+          Time: ({ created_at }) => <RelativeTime at={created_at} />,
+          Event: (event) => <EventLink {...event} />,
+          Subject: { class: 'mono', cell: (event) => <Subject {...event.subject} /> },
+          Deliveries: (event) => <Deliveries {...event} />,
+        }}
+      />
+    </Panel>
   )
 }
 

@@ -1,16 +1,13 @@
 import type { WebhookResend } from '../../../webhooks/deliveries/schemas.ts'
 import { callApi } from '../shared/api.ts'
-import type { FormDialogProps } from '../shared/form-dialog.tsx'
+import { type FormDialogProps, showForm } from '../shared/form-dialog.tsx'
 import { pluralize } from '../shared/format.ts'
 import { isoTime } from '../shared/span.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Opens a form that sends deliveries of the endpoint at the API path again. A request resends at most 1,000. */
-export function showResend(
-  { name, path }: { name: string; path: string },
-  show: (form: FormDialogProps) => void,
-): void {
+/** Returns the form that sends deliveries of the endpoint at the API path again. A request resends at most 1,000. */
+export function resendForm({ name, path }: { name: string; path: string }): FormDialogProps {
   const form: FormDialogProps = {
     title: `Resend to ${name}`,
     action: 'Resend',
@@ -36,10 +33,10 @@ export function showResend(
         })
         resent += data.resent
         since = data.next_since
-        show({ ...form, text: <p role="status">Queued {pluralize('delivery', resent)} …</p> })
+        showForm({ ...form, text: <p role="status">Queued {pluralize('delivery', resent)} …</p> })
       } while (since)
       return <p>Queued {pluralize('delivery', resent)}.</p>
     },
   }
-  show(form)
+  return form
 }

@@ -5,7 +5,7 @@ import { useFilteredPath } from '../shared/list-filters.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import { Deliveries } from './deliveries.tsx'
-import { AddEndpoint } from './endpoint-actions.tsx'
+import { addEndpoint } from './endpoint-actions.tsx'
 import { Endpoints } from './endpoints.tsx'
 import { EventDrawer } from './event-drawer.tsx'
 import { Events } from './events.tsx'
@@ -26,7 +26,11 @@ export function WebhooksPage({ query }: { query: URLSearchParams }) {
     <>
       <div class="title">
         <h1>Webhooks</h1>
-        {hasScope('webhooks:manage') && <AddEndpoint listPath={endpointsPath} />}
+        {hasScope('webhooks:manage') && (
+          <button type="button" class="button" onClick={() => addEndpoint(endpointsPath)}>
+            Add endpoint
+          </button>
+        )}
       </div>
       <Loaded response={endpoints}>
         {({ data }) => <Endpoints endpoints={chosen ? [chosen] : data} listPath={endpointsPath} />}
