@@ -20,10 +20,10 @@ export function docsPage({ title, html, headings, sections, file, up }: Layout):
     title,
     up,
     current: file === quickstart ? 'quickstart' : 'docs',
-    body: `<div class="docs${hasWideTable(html) ? ' wide' : ''}">
+    body: `<div class="docs">
         <nav id="pages" popover aria-label="Pages">${navigation(sections, { file, up })}</nav>
         <main id="main" class="prose">${html}</main>
-        ${hasWideTable(html) ? '' : contents(headings)}
+        ${contents(headings)}
       </div>`,
   })
 }
@@ -69,10 +69,6 @@ const searchField = (up: string) => `<search>
   <input id="search" type="search" placeholder="Search" aria-label="Search the docs" aria-controls="found" data-root="${up}">
   <ol id="found" class="menu-body" hidden></ol>
 </search><button class="pages" type="button" popovertarget="pages">All pages</button>`
-
-/** Returns true if a table has five columns or more. It then takes the space of "On this page". */
-const hasWideTable = (html: string): boolean =>
-  [...html.matchAll(/<thead>.*?<\/thead>/gs)].some(([head]) => head.split('<th>').length > 5)
 
 function navigation(sections: DocsSection[], { file, up }: Pick<Layout, 'file' | 'up'>): string {
   const api = `<li><a href="${up}docs/api">API reference</a></li><li><a href="${up}docs/errors">Errors</a></li>`
