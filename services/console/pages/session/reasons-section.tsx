@@ -17,11 +17,13 @@ export function ReasonsSection({ session, find }: { session: SessionDetail; find
           <Reasons reasons={reasonsOf(session, 'reduces_risk')} find={find} />
         </Panel>
       </div>
-      <ul class="hint">
-        {context.map(({ key, summary }) => (
-          <li key={key}>{withCode(summary)}</li>
-        ))}
-      </ul>
+      {context.length > 0 && (
+        <ul class="hint">
+          {context.map(({ key, summary }) => (
+            <li key={key}>{withCode(summary)}</li>
+          ))}
+        </ul>
+      )}
     </>
   )
 }

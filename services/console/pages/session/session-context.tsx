@@ -28,19 +28,6 @@ export function SessionContext({ session }: { session: SessionDetail }) {
         />
         {visitor && <WhyVisitor sessionId={session.id} />}
       </Panel>
-      <Panel title="Device">
-        <FactList
-          facts={{
-            'User agent': request.user_agent,
-            'Device type': device.form_factor,
-            Screen: device.screen.size,
-            'Time zone': device.locale.timezone,
-            Languages: device.locale.languages.join(', '),
-            Page: request.url,
-            Referrer: request.referrer,
-          }}
-        />
-      </Panel>
       <Panel title="Connection and agent">
         <FactList
           facts={{
@@ -52,6 +39,19 @@ export function SessionContext({ session }: { session: SessionDetail }) {
             Product: agent.product,
             Purpose: agent.purpose,
             'Verified by': agent.method && inWords(agent.method),
+          }}
+        />
+      </Panel>
+      <Panel title="Device">
+        <FactList
+          facts={{
+            'User agent': request.user_agent,
+            'Device type': device.form_factor,
+            Screen: device.screen.size,
+            'Time zone': device.locale.timezone,
+            Languages: device.locale.languages.join(', '),
+            Page: request.url,
+            Referrer: request.referrer,
           }}
         />
       </Panel>
