@@ -3,8 +3,13 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { directEventType } from '../../infra/wire/webhooks/direct-call.ts'
 import { type DeliveryType, deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../schemas/events.ts'
-import { deliveryFields } from './queries.ts'
-import { type AttemptRow, type DeliveryRow, webhookAttempts } from './tables.ts'
+import {
+  type AttemptRow,
+  type DeliveryRow,
+  deliveryFields,
+  deliveryStatuses,
+  webhookAttempts,
+} from './tables.ts'
 
 export interface DeliveryQuery {
   organizationId?: string | undefined
@@ -45,26 +50,25 @@ export async function listResendable(
   return findByEndpoint(db, query, 'order by d.created_at fetch first $1 rows with ties', types)
 }
 
-// The conditions of partial indexes, which have the deliveries that are neither successful nor direct.
-const statusConditions: Record<DeliveryRow['status'], string> = {
-  pending: `d.status = 'pending' and d.next_attempt_at is not null
-    or d.status = 'pending' and d.event_type = '${directEventType}'`,
-  failed: `d.status = 'failed'`,
-  skipped: `d.status = 'skipped'`,
-  succeeded: `d.status = 'succeeded'`,
-}
-
-// An index has the deliveries of each endpoint and type in order, so only the first ones of each are read and sorted.
+// An index has the deliveries of each endpoint, type and status in order, so only the first ones of each are read.
 async function findByEndpoint(
   db: Db,
-  { type, status, eventIds, since, until, after, limit, ...scope }: DeliveryQuery,
+  {
+    type,
+    status = deliveryStatuses,
+    eventIds,
+    since,
+    until,
+    after,
+    limit,
+    ...scope
+  }: DeliveryQuery,
   order: string,
   types: readonly DeliveryType[] = deliveryTypes,
 ): Promise<DeliveryRow[]> {
-  const values: unknown[] = [limit, types.filter((name) => name === (type ?? name))]
+  const values: unknown[] = [limit, types.filter((name) => name === (type ?? name)), status]
   const where = [`d.created_at >= $${values.push(since)}`]
   if (until !== undefined) where.push(`d.created_at < $${values.push(until)}`)
-  if (status) where.push(`(${status.map((name) => statusConditions[name]).join(' or ')})`)
   if (eventIds) where.push(`d.event_id = any($${values.push(eventIds)})`)
   if (after) {
     const position = [after.value, ...after.id.split(' ')].map((part) => `$${values.push(part)}`)
@@ -76,10 +80,11 @@ async function findByEndpoint(
   if (environment) endpoints.push(`e.environment = $${values.push(environment)}`)
   if (endpoint_id) endpoints.push(`e.endpoint_id = $${values.push(endpoint_id)}`)
   const { rows } = await db.query<DeliveryRow>(
-    `select d.* from read.webhook_endpoints e cross join unnest($2::text[]) as of_type(type) cross join lateral (
-       select ${deliveryFields} from read.webhook_deliveries d
-       where d.endpoint_id = e.endpoint_id and d.event_type = of_type.type and ${where.join(' and ')} ${order}
-     ) d where ${endpoints.join(' and ')} ${order}`,
+    `select d.* from read.webhook_endpoints e cross join unnest($2::text[]) as of_type(type)
+       cross join unnest($3::text[]) as of_status(status) cross join lateral (
+         select ${deliveryFields} from read.webhook_deliveries d where d.endpoint_id = e.endpoint_id
+           and d.event_type = of_type.type and d.status = of_status.status and ${where.join(' and ')} ${order}
+       ) d where ${endpoints.join(' and ')} ${order}`,
     values,
   )
   return rows

@@ -5,13 +5,15 @@ import {
   type SubscribableType,
 } from '../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../schemas/events.ts'
+import { listDeliveries } from './list-deliveries.ts'
 import {
   type DeliveryRow,
+  deliveryFields,
+  deliveryStatuses,
   type EndpointRow,
   endpointRow,
   type StoredEndpoint,
   type WebhookEventRow,
-  webhookDeliveries,
   webhookEndpoints,
   webhookEvents,
 } from './tables.ts'
@@ -124,35 +126,29 @@ export interface WebhookEventQuery extends WebhookScope {
   endpointId?: string | undefined
 }
 
-export async function listEvents(db: Db, options: WebhookEventQuery): Promise<WebhookEventRow[]> {
-  const { organizationId, environment, since, limit, type, endpointId } = options
-  const values: unknown[] = [
-    organizationId,
-    environment,
-    since,
-    limit,
-    type ? [type] : deliveryTypes,
-  ]
-  if (endpointId !== undefined) values.push(endpointId)
+/** Returns events, newest first. */
+export async function listEvents(
+  db: Db,
+  { endpointId, ...query }: WebhookEventQuery,
+): Promise<WebhookEventRow[]> {
+  if (endpointId !== undefined) {
+    const deliveries = await listDeliveries(db, { ...query, endpoint_id: endpointId })
+    const ids = deliveries.map(({ event_id }) => event_id)
+    const events = await findEvents(db, ids)
+    return ids.flatMap((id) => events.get(id) ?? [])
+  }
+  const { organizationId, environment, since, limit, type } = query
   const { rows } = await db.query<WebhookEventRow>(
     // An index finds the newest events of each type in order, and only these are sorted.
     `select e.* from unnest($5::text[]) as of_type(type) cross join lateral (
-       ${endpointId === undefined ? newestOfType : newestOfEndpoint}
+       select ${eventFields} from read.webhook_events e
+       where e.organization_id = $1 and e.environment = $2 and e.type = of_type.type and e.created_at >= $3
+       order by e.created_at desc, e.event_id desc limit $4
      ) e order by e.created_at desc, e.id desc limit $4`,
-    values,
+    [organizationId, environment, since, limit, type ? [type] : deliveryTypes],
   )
   return rows
 }
-
-const newestOfType = `select ${eventFields} from read.webhook_events e
-  where e.organization_id = $1 and e.environment = $2 and e.type = of_type.type and e.created_at >= $3
-  order by e.created_at desc, e.event_id desc limit $4`
-
-const newestOfEndpoint = `select ${eventFields}
-  from read.webhook_deliveries d join read.webhook_events e using (event_id)
-  where d.endpoint_id = $6 and d.event_type = of_type.type and d.created_at >= $3
-    and e.organization_id = $1 and e.environment = $2
-  order by d.created_at desc, d.event_id desc limit $4`
 
 /** Returns undefined if the scope has no such event created at or after `since` (epoch milliseconds). */
 export async function findEvent(
@@ -180,8 +176,6 @@ export async function findEvents(db: Db, ids: string[]): Promise<Map<string, Web
   })
   return new Map(rows.map((row) => [row.id, row]))
 }
-
-export const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
 
 export async function findDeliveriesByEvent(db: Db, eventIds: string[]): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(
@@ -269,13 +263,17 @@ export async function readDeliveryStats(
               then d.updated_at - d.created_at end as latency,
             row_number() over (order by d.attempts = 0, d.updated_at desc) as recency
           from unnest($3::text[]) as of_type(type) cross join lateral (
-            select * from read.webhook_deliveries
-            where endpoint_id = endpoint.id and event_type = of_type.type and created_at >= $2
+            select d.* from unnest($4::text[]) as of_status(status) cross join lateral (
+              select * from read.webhook_deliveries
+              where endpoint_id = endpoint.id and event_type = of_type.type
+                and status = of_status.status and created_at >= $2
+              order by created_at desc, event_id desc limit ${maxStatDeliveries}
+            ) d
             order by created_at desc, event_id desc limit ${maxStatDeliveries}
           ) d
         ) d
       ) stats`,
-    values: [endpointIds, since, deliveryTypes],
+    values: [endpointIds, since, deliveryTypes, deliveryStatuses],
   })
   return new Map(rows.map((row) => [row.endpointId, row]))
 }

@@ -87,6 +87,8 @@ export const unreadableData = '{}'
 /** Retention of events with their deliveries and attempts. */
 export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 
+export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'skipped'] as const
+
 export const webhookDeliveries = table('webhook_deliveries', {
   id: primaryKey(column.id(), 'delivery_id'),
   event_id: column.id(),
@@ -95,7 +97,7 @@ export const webhookDeliveries = table('webhook_deliveries', {
   environment: column.text<Environment>(),
   event_type: untrustedText(column.text()),
   /** The API returns a pending delivery that is in flight as `delivering`. */
-  status: column.text<'pending' | 'succeeded' | 'failed' | 'skipped'>(),
+  status: column.text<(typeof deliveryStatuses)[number]>(),
   attempts: column.integer(),
   /** Position in the retry schedule: attempts since the event was raised or last redelivered. */
   attempts_in_round: column.integer(),
@@ -110,6 +112,7 @@ export const webhookDeliveries = table('webhook_deliveries', {
   /** Event ids of the skips and redeliveries that were applied; null if none. */
   changes: nullable(column.json<readonly string[]>()),
 })
+export const deliveryFields = webhookDeliveries.selectWithout('d', 'changes')
 export type StoredDelivery = Omit<RowOf<typeof webhookDeliveries>, 'changes'>
 export type DeliveryRow = Omit<StoredDelivery, 'event_type'> & { event_type: DeliveryType }
 
@@ -145,13 +148,14 @@ export const webhookApplyIndexes = `
 `
 
 // Disabled endpoints are kept forever, so the first index finds active and recent ones without reading the rest. A list
-// of events of all types scans the second index once per type, because another index would slow down every insert.
+// of events scans the second index once per type, and a list of deliveries the third once per type and status, because
+// another index would slow down every insert.
 export const webhookReadIndexes = `
   create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);
-  create index on webhook_deliveries (endpoint_id, event_type, created_at, event_id);
+  create index on webhook_deliveries (endpoint_id, event_type, status, created_at, event_id);
   create index on webhook_deliveries (endpoint_id, next_attempt_at, delivery_id) where next_attempt_at is not null;
   create index on webhook_deliveries (next_attempt_at) where next_attempt_at is not null;
-  create index on webhook_deliveries (status, endpoint_id, created_at, event_id) where status in ('failed', 'skipped');
+  create index on webhook_deliveries (status) where status = 'failed';
   create index on webhook_attempts (endpoint_id, succeeded, attempted_at);
 `

@@ -13,6 +13,7 @@ import {
 } from '../../../projections/webhooks/queries.ts'
 import {
   type DeliveryRow,
+  deliveryStatuses,
   type EndpointRow,
   webhookRetentionMs,
 } from '../../../projections/webhooks/tables.ts'
@@ -21,7 +22,7 @@ import {
   retryDeliveries,
   selectForRedelivery,
 } from '../../webhooks/deliveries/resend.ts'
-import { attemptJson, deliveryStatuses } from '../../webhooks/deliveries/schemas.ts'
+import { attemptJson } from '../../webhooks/deliveries/schemas.ts'
 import { deliveryJson } from '../../webhooks/events/schemas.ts'
 import { choice, commaList, idArgument, jsonFlag, listLimit, since } from '../arguments.ts'
 import {

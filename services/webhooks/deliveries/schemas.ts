@@ -11,11 +11,13 @@ import { idPattern } from '../../../infra/ids.ts'
 import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
-import type { AttemptRow, DeliveryRow } from '../../../projections/webhooks/tables.ts'
+import {
+  type AttemptRow,
+  type DeliveryRow,
+  deliveryStatuses,
+} from '../../../projections/webhooks/tables.ts'
 import { deliverySchema, endpointIdSchema } from '../events/schemas.ts'
 import { unsignedHeaders } from './attempt.ts'
-
-export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'skipped'] as const
 
 export const deliveryParams = organizationParams.extend({ deliveryId: pathId('wdlv') })
 export const resendParams = organizationParams.extend({ endpointId: pathId('we') })

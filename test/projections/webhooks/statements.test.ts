@@ -3,17 +3,21 @@ import { z } from 'zod'
 import { applyNewEvents } from '../../../infra/event-store/apply-batch.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { listDeliveries, listResendable } from '../../../projections/webhooks/list-deliveries.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
   countActiveEndpoints,
   findSubscribedEndpoints,
   listEndpoints,
+  listEvents,
 } from '../../../projections/webhooks/queries.ts'
+import { deliveryStatuses } from '../../../projections/webhooks/tables.ts'
 import { inLiveBuild } from '../read-model.ts'
 import {
   attempted,
   disabled,
   endpointCreated,
+  failed,
   org,
   raised,
   recorded,
@@ -21,10 +25,12 @@ import {
   start,
   succeeded,
   useWebhooksWorld,
+  we,
 } from './events.ts'
 
 const world = await useWebhooksWorld()
 const size = 500
+const scope = { organizationId: org(1), environment: 'live' } as const
 const each = (one: (n: number) => DomainEvent) => Array.from({ length: size }, (_, n) => one(n))
 
 /** Counts the statements for the events as one batch. */
@@ -87,9 +93,42 @@ test('thousands of disabled endpoints are not read to list, count or find subscr
   }
   await world.given(endpointCreated(9000))
   await world.pool.query('analyze')
-  const scope = { organizationId: org(1), environment: 'live' } as const
   const wanted = [{ ...scope, type: 'session.result.persisted' as const }]
   expect(await rowsRead((db) => listEndpoints(db, scope))).toBe(201)
   expect(await rowsRead((db) => countActiveEndpoints(db, org(1)))).toBe(1)
   expect(await rowsRead((db) => findSubscribedEndpoints(db, wanted))).toBe(1)
 })
+
+test.each(deliveryStatuses)(
+  'thousands of %s deliveries are not read to list others',
+  async (status) => {
+    const endings = {
+      pending: () => [],
+      succeeded: (n: number) => [succeeded([n, 1], 1)],
+      failed: (n: number) => [failed([n, 1], 1)],
+      skipped: (n: number) => [skipped([n, 1])],
+    }
+    await world.given(endpointCreated(1))
+    for (let batch = 0; batch < 6; batch++) {
+      const events = Array.from({ length: size }, (_, i) => batch * size + i)
+      await world.given(...events.flatMap((n) => [raised(n, [1]), ...endings[status](n)]))
+    }
+    for (const [i, other] of deliveryStatuses.entries())
+      await world.given(
+        raised(9000 + i, [1], { created_at: start - i }),
+        ...endings[other](9000 + i),
+      )
+    await world.pool.query('analyze')
+    const query = { endpoint_id: we(1), since: 0, limit: 20 }
+    const resendable = deliveryStatuses.filter((name) => name !== 'pending')
+    const runs = [
+      ...deliveryStatuses.map(
+        (name) => (db: Db) => listDeliveries(db, { ...query, status: [name] }),
+      ),
+      (db: Db) => listDeliveries(db, query),
+      (db: Db) => listResendable(db, { ...query, status: resendable }),
+      (db: Db) => listEvents(db, { ...scope, since: 0, limit: 20, endpointId: we(1) }),
+    ]
+    for (const run of runs) expect(await rowsRead(run)).toBeLessThan(50)
+  },
+)

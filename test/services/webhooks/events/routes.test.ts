@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
-import { derivedHexId, randomHexId, timeOrderedId } from '../../../../infra/ids.ts'
+import { derivedHexId, timeOrderedId } from '../../../../infra/ids.ts'
 import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
@@ -11,12 +11,16 @@ import { type ApiOrganization, startApi } from '../../../support/api.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
 
 let own: ApiOrganization
-const endpointId = randomHexId('we', randomBytes)
+let endpointId: string
 const deliveryId = (eventId: string) => derivedHexId('wdlv', eventId, endpointId)
 
 const api = await startApi()
 beforeEach(async () => {
   own = await api.organization()
+  const { path, key } = own
+  const url = `${path}/webhooks/endpoints`
+  const body = { name: 'Shop', url: 'https://shop.example/hooks', event_types: sessionEventTypes }
+  endpointId = (await api.send({ method: 'POST', url, key, body })).body.data.id
 })
 afterAll(() => api.stop())
 
