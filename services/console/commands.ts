@@ -9,7 +9,6 @@ import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import { type ConsoleSession, codeLifetimeMs, isSessionOver, touchIntervalMs } from './decide.ts'
 import {
-  findCodeProblem,
   findConsoleSession,
   type LoginLink,
   redeemCode,
@@ -41,22 +40,18 @@ export interface ConsoleLogin {
   session: ConsoleSession
 }
 
-const codeErrorMessages = {
-  unknown: 'This login link is not valid. Check that you copied all of it.',
-  used: 'This login link was already used. Each link works once; create a new one.',
-  expired: 'This login link has expired. Links work for five minutes; create a new one.',
-}
+const codeError = (message: string) => new ApiError('console.login_required', { message })
 
-const invalidCodeError = (reason: keyof typeof codeErrorMessages) =>
-  new ApiError('console.login_required', { message: codeErrorMessages[reason] })
-
-/** Redeems the code of a login link. Throws 401 with the reason if the code is unknown, used or expired. */
+/** Redeems the code of a login link. Throws 401 if it is unknown, used or expired. */
 export async function logInByCode(deps: ConsoleDeps, code: string): Promise<ConsoleLogin> {
-  if (!isToken('conlog', code)) throw invalidCodeError('unknown')
+  if (!isToken('conlog', code))
+    throw codeError('This login link is not valid. Check that you copied all of it.')
   const { token, ...record } = newSession(deps)
   const hashes = tokenHashes(deps.keyring, code)
   if (!(await redeemCode(deps.pool, { ...record, hashes })))
-    throw invalidCodeError(await findCodeProblem(deps.pool, hashes))
+    throw codeError(
+      'This login link was already used or has expired. Links work once, for five minutes; create a new one.',
+    )
   return { token, session: await authenticateToken(deps, token) }
 }
 

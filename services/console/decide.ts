@@ -36,8 +36,6 @@ const minute = 60 * 1000
 const hour = 60 * minute
 const day = 24 * hour
 export const codeLifetimeMs = 5 * minute
-/** Used and expired codes are kept this long, so that the error can tell them apart. */
-export const codeRetentionMs = day
 export const maxIdleMs = 12 * hour
 export const maxSessionMs = 7 * day
 /** Session rows contain the person's name, so they are deleted after this time. */

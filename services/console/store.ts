@@ -21,7 +21,6 @@ import type { Environment } from '../../schemas/events.ts'
 import {
   type ConsoleRole,
   type ConsoleSession,
-  codeRetentionMs,
   maxIdleMs,
   maxSessionMs,
   sessionRetentionMs,
@@ -103,19 +102,6 @@ export async function redeemCode(
     [hashes, id, tokenHash, now],
   )
   return rowCount === 1
-}
-
-/** Returns why a code cannot be redeemed. */
-export async function findCodeProblem(
-  db: Db,
-  hashes: string[],
-): Promise<'unknown' | 'used' | 'expired'> {
-  const { rows } = await db.query<{ is_used: boolean }>(
-    'select used_at is not null as is_used from tidegate.console_codes where code_hash = any($1)',
-    [hashes],
-  )
-  if (!rows[0]) return 'unknown'
-  return rows[0].is_used ? 'used' : 'expired'
 }
 
 /** Stores a session with the name, environment and permissions of a secret key. */
@@ -266,10 +252,9 @@ export async function revokeOrphaned(db: Db, now: number): Promise<void> {
 
 const maxPurgedSessions = 1000
 
-/** Deletes old login codes, and up to 1000 old sessions with their rate limits. Returns the number of sessions. */
+/** Deletes expired login codes, and up to 1000 old sessions with their rate limits. Returns the number of sessions. */
 export async function purgeConsoleSessions(db: Db, now: number): Promise<number> {
-  const isOld = 'coalesce(used_at, expires_at) <= $1::bigint - $2'
-  await db.query(`delete from tidegate.console_codes where ${isOld}`, [now, codeRetentionMs])
+  await db.query('delete from tidegate.console_codes where expires_at <= $1', [now])
   const { rows } = await db.query<{ id: ConsoleSessionId }>(
     `delete from tidegate.console_sessions where id in (
        select id from tidegate.console_sessions where created_at <= $1::bigint - $2
