@@ -10,7 +10,6 @@ import {
   isoTime,
   now,
   type Preset,
-  parseFieldSpan,
   shiftSpan,
   spanOf,
   type TimeSpan,
@@ -73,13 +72,12 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** Fields for a custom range. They keep their initial values, so that `now` never changes them during typing. */
 function SpanFields({ span }: { span: TimeSpan }) {
-  const [problem, setProblem] = useState<string>()
   const [{ since, until }] = useState(span)
   const apply = (form: HTMLFormElement) => {
-    const fields = new FormData(form)
-    const range = parseFieldSpan(String(fields.get('since')), String(fields.get('until')))
-    if (typeof range === 'string') setProblem(range)
-    else navigate(hrefWith(timeParameters(range)))
+    const times = [...new FormData(form).values()].map((text) => Date.parse(String(text)))
+    // In either order.
+    const range = { since: Math.min(...times), until: Math.max(...times), last: undefined }
+    navigate(hrefWith(timeParameters(range)))
   }
   const exactLink = hrefWith(timeParameters({ since, until, last: undefined }))
   return (
@@ -91,17 +89,16 @@ function SpanFields({ span }: { span: TimeSpan }) {
       }
     >
       <form
-        noValidate
         onSubmit={(event) => {
           event.preventDefault()
           apply(event.currentTarget)
         }}
       >
         <FormField label="From">
-          <input type="datetime-local" name="since" defaultValue={toFieldValue(since)} />
+          <input type="datetime-local" name="since" required defaultValue={toFieldValue(since)} />
         </FormField>
-        <FormField label="Until" hint={`Time zone: ${zone}`} error={problem}>
-          <input type="datetime-local" name="until" defaultValue={toFieldValue(until)} />
+        <FormField label="Until" hint={`Time zone: ${zone}`}>
+          <input type="datetime-local" name="until" required defaultValue={toFieldValue(until)} />
         </FormField>
         <button type="submit" class="button">
           Show

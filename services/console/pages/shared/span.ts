@@ -95,15 +95,6 @@ export function toFieldValue(time: number, timeZone?: string): string {
   return new Intl.DateTimeFormat('sv-SE', format).format(time).replace(' ', 'T')
 }
 
-/** Returns the period between the values of two `datetime-local` fields, or an error message. */
-export function parseFieldSpan(since: string, until: string): TimeSpan | string {
-  const [from, to] = [Date.parse(since), Date.parse(until)]
-  if (Number.isNaN(from) || Number.isNaN(to)) return 'Enter both times.'
-  return from < to
-    ? { since: from, until: to, last: undefined }
-    : 'The end must be later than the start.'
-}
-
 export interface ChartInterval {
   name: 'minute' | 'hour' | 'day'
   /** Milliseconds. */
