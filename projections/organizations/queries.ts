@@ -230,11 +230,14 @@ export async function findEndedKeys(
 
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
-/** Finds the usable keys that expire within a week, or within half of their lifetime if that is shorter. */
+/**
+ * Finds the usable keys that expire within a week, or within half of their lifetime if that is shorter. Leaves out keys
+ * that end before, because they were rotated.
+ */
 export async function findExpiringKeys(db: Db, now: number): Promise<ApiKeyRow[]> {
   const { rows } = await db.query<ApiKeyRow>(
     `select ${apiKeys.select('k')} from read.api_keys k join read.organizations o using (organization_id)
-     where k.status <> 'revoked' and o.status = 'active' and coalesce(k.grace_expires_at > $1, true)
+     where k.status <> 'revoked' and o.status = 'active' and coalesce(k.grace_expires_at >= k.expires_at, true)
        and k.expires_at > $1 and k.expires_at <= $1 + $2
        and k.expires_at - least($2, (k.expires_at - k.created_at) / 2) <= $1
      order by k.expires_at, k.key_id`,

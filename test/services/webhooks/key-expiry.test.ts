@@ -7,6 +7,7 @@ import {
   createOrganization,
   issueApiKey,
   revokeApiKey,
+  rotateApiKey,
   updateApiKey,
 } from '../../../services/organizations/commands.ts'
 import { createEndpoint } from '../../../services/webhooks/endpoints/commands.ts'
@@ -86,6 +87,19 @@ describe.each(openTestLogs())('on $name', async (testLog) => {
     await expectNotified(organizationId, [keyId])
     await updateApiKey(deps, { organizationId, keyId, by, expires_at: now.ms + 2 * day })
     await expectNotified(organizationId, [keyId, keyId])
+  })
+
+  test('raises nothing for a rotated key that ends before it expires', async () => {
+    const organizationId = await subscribedOrganization()
+    const ends = await issue(organizationId, 4)
+    const expires = await issue(organizationId, 4)
+    now.ms += 1.9 * day
+    await rotateApiKey(deps, { organizationId, keyId: ends.keyId, by })
+    now.ms += 0.2 * day
+    await expectNotified(organizationId, [expires.keyId])
+    now.ms += 1.5 * day
+    await rotateApiKey(deps, { organizationId, keyId: expires.keyId, by })
+    await expectNotified(organizationId, [expires.keyId])
   })
 
   test('raises nothing without a subscribed endpoint', async () => {
