@@ -13,6 +13,8 @@ export function iso(time: number): string {
   return new Date(time).toISOString()
 }
 
+export const isoOrNull = (time: number | null) => (time === null ? null : iso(time))
+
 export function decisionJson(row: DecisionRow) {
   return {
     event_id: row.event_id,
@@ -66,6 +68,6 @@ export function agentJson(sessionAgent: SessionAgent): z.output<typeof agent> {
   const { fetched_at, ...evidence } = sessionAgent.evidence
   return {
     ...sessionAgent,
-    evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) },
+    evidence: { ...evidence, fetched_at: isoOrNull(fetched_at) },
   }
 }

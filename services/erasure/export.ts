@@ -1,6 +1,6 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { correctionsOf } from '../../projections/corrections/projection.ts'
-import { iso } from '../../projections/sessions/decision-json.ts'
+import { iso, isoOrNull } from '../../projections/sessions/decision-json.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import {
@@ -109,6 +109,6 @@ function linkJson(
   return {
     ...link,
     linked_at: iso(linked_at),
-    merged_at: merged_at === null ? null : iso(merged_at),
+    merged_at: isoOrNull(merged_at),
   }
 }

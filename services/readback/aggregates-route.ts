@@ -16,7 +16,7 @@ import {
   type Interval,
   intervals,
 } from '../../projections/sessions/count-groups.ts'
-import { iso } from '../../projections/sessions/decision-json.ts'
+import { iso, isoOrNull } from '../../projections/sessions/decision-json.ts'
 import type { ReadbackOptions } from './options.ts'
 import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
 import {
@@ -127,7 +127,7 @@ function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): SessionAg
     users: distinct.users,
     distinct_missing: distinct.reason,
     groups: groups.map(({ at, kind, values, sessions }) => ({
-      start: at === null ? null : iso(at),
+      start: isoOrNull(at),
       kind,
       values: Object.fromEntries(values.map((value, i) => [groupBy[i], value])),
       sessions,

@@ -2,6 +2,7 @@ import {
   agentJson,
   decisionJson,
   iso,
+  isoOrNull,
   visitorLinkJson,
 } from '../../projections/sessions/decision-json.ts'
 import type { ListedFacts, SessionRow } from '../../projections/sessions/list-sessions.ts'
@@ -105,7 +106,7 @@ function detailDecision(decision: DecisionSummary): SessionDetail['decision'] {
 function detailNetwork(network: Network): SessionDetail['network'] {
   return {
     ...network,
-    evaluated_at: network.evaluated_at === null ? null : iso(network.evaluated_at),
+    evaluated_at: isoOrNull(network.evaluated_at),
   }
 }
 
@@ -183,7 +184,7 @@ function factsOf(facts: ListedFacts): Omit<NonNullable<SessionSummary['facts']>,
     agent_status,
     agent_provider,
     agent_product,
-    handed_off_at: handed_off_at === null ? null : iso(handed_off_at),
+    handed_off_at: isoOrNull(handed_off_at),
   }
 }
 

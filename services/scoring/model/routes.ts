@@ -7,7 +7,7 @@ import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
+import { isoOrNull } from '../../../projections/sessions/decision-json.ts'
 import { type ModelInForce, modelInForce, scheduledModel } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { parseStoredModel } from './parse-model.ts'
@@ -68,7 +68,7 @@ export function scoringModelRoutes(
 }
 
 function modelJson({ id, model, effectiveAt }: EffectiveModel): z.output<typeof modelSchema> {
-  const effective_at = effectiveAt === null ? null : iso(effectiveAt)
+  const effective_at = isoOrNull(effectiveAt)
   const is_standard = id === modelId(standardModel)
   return { object: 'scoring_model', id, is_standard, effective_at, document: model }
 }
