@@ -7,7 +7,8 @@ import type { Logger } from '../../infra/telemetry.ts'
 import { findExpiringKeys } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import { iso } from '../../projections/sessions/decision-json.ts'
-import { createRaise, findDueNotices, type Notice } from './raise.ts'
+import type { Notice } from './events/schemas.ts'
+import { createRaise, findDueNotices } from './raise.ts'
 
 interface KeyExpiryOptions {
   pool: pg.Pool

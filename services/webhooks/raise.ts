@@ -1,44 +1,32 @@
 import { type DecideAs, type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import {
-  findRaisedEventIds,
-  findSubscribedEndpoints,
-  type WebhookScope,
-} from '../../projections/webhooks/queries.ts'
+import { findRaisedEventIds, findSubscribedEndpoints } from '../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import type { AlertChange, EndpointFailing, KeyExpiring } from './events/schemas.ts'
-
-/** Webhook event that isn't about a session. Must not contain personal data, because it is stored unencrypted. */
-export type Notice = WebhookScope & {
-  /** Distinguishes events of a type: the same occasion is the same event. */
-  occasion: string
-  subject: { type: string; id: string }
-  /** Time of the event, epoch milliseconds. */
-  at: number
-  /** Endpoint that doesn't get the event. */
-  exceptEndpointId?: string
-} & (
-    | { type: 'key.expiring'; data: KeyExpiring }
-    | { type: 'endpoint.failing'; data: EndpointFailing }
-    | { type: 'alert.opened' | 'alert.closed'; data: AlertChange }
-  )
+import type { Notice } from './events/schemas.ts'
 
 type DueNotice = Notice & { endpointIds: string[] }
 
 /** Raises the event, unless it was raised before or no endpoint is subscribed. Resolves to true if it was raised. */
 export type Raise = (notice: Notice) => Promise<boolean>
 
-export function createRaise({ pool, decideAs }: { pool: Db; decideAs: DecideAs }): Raise {
+export function createRaise({ decideAs }: { decideAs: DecideAs }): Raise {
   const decide = decideAs({ type: 'service', id: 'webhooks' })
   return async (notice) => {
-    if ((await findDueNotices(pool, [notice])).length === 0) return false
     const eventId = eventIdOf(notice)
     const events = await decide({
       topic: eventTopics.WebhookEventRaised,
       projection: 'webhooks',
       key: eventId,
       locks: [`webhook-event:${eventId}`],
+      // A read model that is still being filled lacks endpoints.
+      alsoReads: [
+        {
+          projection: 'webhooks',
+          topic: eventTopics.WebhookEndpointCreated,
+          key: notice.organizationId,
+        },
+      ],
       load: (tx) => findDueNotices(tx, [notice]),
       decide: (due) => due.map(noticeEvent),
     })

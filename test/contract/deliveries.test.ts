@@ -12,9 +12,10 @@ import { sessionEventTypes } from '../../projections/sessions/tables.ts'
 import type { EndpointRow, WebhookEventRow } from '../../projections/webhooks/tables.ts'
 import { createSigningSecrets, makeAttempt } from '../../services/webhooks/deliveries/attempt.ts'
 import { decideTest } from '../../services/webhooks/endpoints/send-test.ts'
+import type { Notice } from '../../services/webhooks/events/schemas.ts'
 import { expiryNotice } from '../../services/webhooks/key-expiry.ts'
 import { buildDecisionEvent } from '../../services/webhooks/planner/build-events.ts'
-import { type Notice, noticeEvent } from '../../services/webhooks/raise.ts'
+import { noticeEvent } from '../../services/webhooks/raise.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import signed from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }

@@ -9,20 +9,17 @@ import type { Logger } from '../../../infra/telemetry.ts'
 import { inSnapshot } from '../../../projections/sessions/aggregates.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
-import type { DataScope } from '../../../projections/sessions/scope.ts'
-import type { AlertChange } from '../../webhooks/events/schemas.ts'
+import type { Notice } from '../../webhooks/events/schemas.ts'
 import { countForAlert } from './alert-counts.ts'
 import { alertValue, decideCheck } from './alert-decide.ts'
-import { type AlertRow, type DueAlert, findDueAlerts, storeCheck } from './alert-store.ts'
+import {
+  type AlertRow,
+  type DueAlert,
+  findDueAlerts,
+  settingsOf,
+  storeCheck,
+} from './alert-store.ts'
 import { conditionsOfView } from './schemas.ts'
-
-interface AlertNotice extends DataScope {
-  type: 'alert.opened' | 'alert.closed'
-  occasion: string
-  subject: { type: string; id: string }
-  at: number
-  data: AlertChange
-}
 
 export interface AlertCheckOptions {
   pool: pg.Pool
@@ -32,7 +29,7 @@ export interface AlertCheckOptions {
   clock: Clock
   logger: Logger
   /** Raises a webhook event, once per type and occasion. */
-  raise: (notice: AlertNotice) => Promise<unknown>
+  raise: (notice: Notice) => Promise<unknown>
 }
 
 const intervalMs = 60_000
@@ -63,7 +60,7 @@ export async function checkAlerts(options: AlertCheckOptions): Promise<number> {
   }
   // Holds the lock on a read connection, because commands need those of the other pool.
   return processDueItems(readPool, 'alert-checks', {
-    findDue: (tx, limit) => findDueAlerts(tx, { checkedBefore: clock() - recheckMs, limit }),
+    findDue: (tx, limit) => findDueAlerts(tx, { now: clock(), recheckMs, limit }),
     async work(alert) {
       const failed = { ...alert, last_checked_at: clock() }
       await checkAlert(options, alert).catch(async (err) => {
@@ -99,38 +96,32 @@ async function checkAlert(options: AlertCheckOptions, due: DueAlert): Promise<vo
 /** Returns the alert's value; null if the view's query is invalid or there are too few sessions. */
 async function measure(
   { readPool, logger }: AlertCheckOptions,
-  { query, ...alert }: DueAlert,
+  alert: DueAlert,
   until: number,
 ): Promise<number | null> {
-  const conditions = conditionsOfView(query)
+  const conditions = conditionsOfView(alert.query)
   if (!conditions) {
     logger.warn({ alert_id: alert.id }, 'skipped an alert: the query of its view is invalid')
     return null
   }
-  const window = { since: until - alert.window_minutes * 60_000, until }
-  const counts = await inSnapshot(readPool, (tx) =>
-    countForAlert(tx, alert, { conditions, window }),
+  return inSnapshot(readPool, async (tx) =>
+    alertValue(alert.kind, await countForAlert(tx, alert, { conditions, until })),
   )
-  return alertValue(alert.kind, counts)
 }
 
 /** Returns the webhook event, with ids and numbers only: the view's name and query may name a person. */
-function noticeOf(alert: AlertRow): AlertNotice {
-  const { id, view_id, kind, threshold, window_minutes, state, last_value: value } = alert
+function noticeOf(row: AlertRow): Notice {
+  const { organization_id: organizationId, environment, state, last_value: value } = row
+  const alert = settingsOf(row)
   const isOpen = state.status === 'open'
-  const at = (isOpen ? state.opened_at : state.closed_at) ?? alert.updated_at
+  const at = (isOpen ? state.opened_at : state.closed_at) ?? row.updated_at
   return {
     type: isOpen ? 'alert.opened' : 'alert.closed',
-    organizationId: alert.organization_id,
-    environment: alert.environment,
-    occasion: `${id} ${iso(at)}`,
-    subject: { type: 'alert', id },
+    organizationId,
+    environment,
+    occasion: `${alert.id} ${iso(at)}`,
+    subject: { type: 'alert', id: alert.id },
     at,
-    data: {
-      object: 'alert',
-      alert: { id, view_id, kind, threshold, window_minutes },
-      value,
-      at: iso(at),
-    },
+    data: { object: 'alert', alert, value, at: iso(at) },
   }
 }

@@ -25,16 +25,16 @@ interface Conditions {
 /** Counts what the alert's value is calculated from. Too many sessions shorten the window. */
 export async function countForAlert(
   tx: Tx,
-  { kind, organization_id: organizationId, environment }: AlertRow,
-  { conditions, window }: { conditions: Conditions; window: TimeRange },
+  { kind, window_minutes, organization_id: organizationId, environment }: AlertRow,
+  { conditions, until }: { conditions: Conditions; until: number },
 ): Promise<AlertCounts> {
   const scope = { organizationId, environment }
+  const window = { since: until - window_minutes * 60_000, until }
   const count = (query: Conditions, range: TimeRange) =>
     query.search
       ? countSearch(tx, scope, query, range)
       : countFiltered(tx, scope, query, { ...range, isMultiple: kind === 'multiple' })
   const { sessions: matching, since } = await count(conditions, window)
-  const { until } = window
   if (since >= until) throw new Error('too many sessions in the last hour to count')
   const total = kind === 'share' ? (await count({ filters: {} }, { since, until })).sessions : 0
   const earliest = kind === 'multiple' ? await findEarliestDecisionTime(tx, scope) : null
@@ -42,14 +42,19 @@ export async function countForAlert(
   const before: number[] = []
   for (let day = 1; day <= days; day++) {
     const range = { since: since - day * dayMs, until: until - day * dayMs }
-    before.push((await count(conditions, range)).sessions)
+    const counted = await count(conditions, range)
+    // Sessions whose decisions have expired can't match.
+    if (counted.ended > 0 || counted.since >= range.until) continue
+    before.push((counted.sessions * (until - since)) / (range.until - counted.since))
   }
   return { matching, total, before }
 }
 
-/** Sessions that match, and the start of the range in which they were counted. */
 interface RangeCount {
   sessions: number
+  /** Sessions whose filtered fields have expired. */
+  ended: number
+  /** Start of the range in which they were counted. */
   since: number
 }
 
@@ -83,8 +88,8 @@ async function countSearch(
     const { rows, hasMore, readTo } = await listSessions(tx, scope, { ...query, after })
     sessions += rows.length
     const last = rows.at(-1)
-    if (!hasMore) return { sessions, since: range.since }
+    if (!hasMore) return { sessions, ended: 0, since: range.since }
     after = readTo ?? (last && { value: last.latest_decision.evaluated_at, id: last.id })
   }
-  return { sessions, since: after?.value ?? range.since }
+  return { sessions, ended: 0, since: after?.value ?? range.since }
 }

@@ -35,10 +35,11 @@ export interface AlertCounts {
 // With fewer sessions, a share or multiple says little.
 const minSessions = 20
 
+const rounded = (value: number) => Math.round(value * 100) / 100
+
 /** Returns the value to compare with the threshold; null if there are too few sessions. */
 export function alertValue(kind: AlertRow['kind'], counts: AlertCounts): number | null {
   const { matching, total, before } = counts
-  const rounded = (value: number) => Math.round(value * 100) / 100
   if (kind === 'count') return matching
   if (kind === 'share') return total < minSessions ? null : rounded((100 * matching) / total)
   if (matching < minSessions || before.length === 0) return null
@@ -65,7 +66,8 @@ export function decideAlertSave(
     })
   const { kind, threshold } = alert
   const [isValid, expected] = thresholds[kind]
-  if (!isValid(threshold))
+  // More decimals than values have would never be reached exactly.
+  if (!isValid(threshold) || threshold !== rounded(threshold))
     throw invalidField({
       name: 'threshold',
       issue: 'invalid',
@@ -93,8 +95,11 @@ export function decideAlertUpdate(
 // Valid thresholds of each kind, as a condition and in words.
 const thresholds: Record<AlertRow['kind'], [(threshold: number) => boolean, string]> = {
   count: [(n) => Number.isInteger(n) && n >= 1 && n <= 1_000_000, 'an integer from 1 to 1000000'],
-  share: [(n) => n > 0 && n <= 100, 'a percentage above 0, at most 100,'],
-  multiple: [(n) => n > 1 && n <= 1000, 'a number above 1, at most 1000,'],
+  share: [(n) => n > 0 && n <= 100, 'a percentage above 0, at most 100, with at most two decimals'],
+  multiple: [
+    (n) => n > 1 && n <= 1000,
+    'a number above 1, at most 1000, with at most two decimals',
+  ],
 }
 
 export function requireAlert(alerts: readonly AlertRow[], id: string): AlertRow {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { atLeastOne, bodyId, timestamp } from '../../../infra/http/schemas.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
+import { iso, isoOrNull } from '../../../projections/sessions/decision-json.ts'
 import { alertLimits } from './alert-decide.ts'
-import { type AlertRow, alertKinds } from './alert-store.ts'
+import { type AlertRow, alertKinds, settingsOf } from './alert-store.ts'
 
 const { min, max } = alertLimits.windowMinutes
 
@@ -14,7 +14,7 @@ const kind = z
 const threshold = z
   .number()
   .describe(
-    'Value at which the alert opens: an integer from 1 to 1000000 for `count`, above 0 and at most 100 for `share`, above 1 and at most 1000 for `multiple`.',
+    'Value at which the alert opens: an integer from 1 to 1000000 for `count`, above 0 and at most 100 for `share`, above 1 and at most 1000 for `multiple`; at most two decimals.',
   )
 const windowMinutes = z
   .int()
@@ -52,22 +52,15 @@ export const alertSchema = z
   })
   .meta({ id: 'Alert' })
 
-const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
-
 export function alertJson(alert: AlertRow) {
-  const { id, view_id, kind, threshold, window_minutes, last_value } = alert
   const { status, opened_at, closed_at } = alert.state
   return {
     object: 'alert' as const,
-    id,
-    view_id,
-    kind,
-    threshold,
-    window_minutes,
+    ...settingsOf(alert),
     status,
     opened_at: isoOrNull(opened_at),
     closed_at: isoOrNull(closed_at),
-    last_value,
+    last_value: alert.last_value,
     last_checked_at: isoOrNull(alert.last_checked_at),
     created_at: iso(alert.created_at),
     updated_at: iso(alert.updated_at),

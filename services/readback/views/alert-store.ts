@@ -42,11 +42,18 @@ export const alerts = table(
 )
 export type AlertRow = RowOf<typeof alerts>
 
-type NewAlert = Pick<AlertRow, 'id' | 'view_id' | 'kind' | 'threshold' | 'window_minutes'>
+/** Returns the members that a person chooses, and the id. */
+export const settingsOf = ({ id, view_id, kind, threshold, window_minutes }: AlertRow) => ({
+  id,
+  view_id,
+  kind,
+  threshold,
+  window_minutes,
+})
 
 export const newAlert = (
   { organizationId: organization_id, environment }: DataScope,
-  { now, ...settings }: NewAlert & { now: number },
+  { now, ...settings }: ReturnType<typeof settingsOf> & { now: number },
 ): AlertRow => ({
   ...settings,
   organization_id,
@@ -90,16 +97,18 @@ export async function storeAlertEdit(tx: Tx, { type, alert }: AlertEdit): Promis
 
 export type DueAlert = AlertRow & { query: string }
 
-/** Returns the alerts that were not checked since, with the query of their view. */
+/** Returns the alerts that were not checked within `recheckMs`, with the query of their view. */
 export async function findDueAlerts(
   db: Db,
-  { checkedBefore, limit }: { checkedBefore: number; limit: number },
+  { now, recheckMs, limit }: { now: number; recheckMs: number; limit: number },
 ): Promise<DueAlert[]> {
   const { rows } = await db.query<DueAlert>(
     `select ${alerts.select('a')}, v.query from tidegate.alerts a
-     join tidegate.views v on v.id = a.view_id where coalesce(a.last_checked_at, 0) <= $1
-     order by a.last_checked_at nulls first, a.id limit $2`,
-    [checkedBefore, limit],
+     join tidegate.views v on v.id = a.view_id
+     -- A check in the future was made by a clock that was ahead.
+     where coalesce(a.last_checked_at, 0) not between $1 and $2
+     order by a.last_checked_at nulls first, a.id limit $3`,
+    [now - recheckMs + 1, now, limit],
   )
   return rows
 }

@@ -74,7 +74,7 @@ export function viewRoutes(app: FastifyInstance, options: CommandRouteOptions): 
     operationId: 'deleteView',
     tag,
     summary: 'Delete a saved view',
-    description: `${manages} Returns the deleted view.`,
+    description: `${manages} Also deletes the alerts of the view, without \`alert.closed\` events. Returns the deleted view.`,
     params: viewParams,
     rejectBodyAs: 'view_delete',
     responses: { 200: single(viewSchema) },

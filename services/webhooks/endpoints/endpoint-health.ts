@@ -9,7 +9,8 @@ import { findEndpoint, findFirstFailures } from '../../../projections/webhooks/q
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason } from '../../../schemas/events.ts'
 import { type FinishedAttempt, goneStatus } from '../deliveries/decide.ts'
-import { createRaise, findDueNotices, type Notice, noticeEvent } from '../raise.ts'
+import type { Notice } from '../events/schemas.ts'
+import { createRaise, findDueNotices, noticeEvent } from '../raise.ts'
 import { alsoReadsServices, endpointDecisionOptions } from './commands.ts'
 import { decideDisableOrFlag, decideRecovery } from './decide.ts'
 
@@ -50,7 +51,7 @@ export function createEndpointHealth({
 }): EndpointHealth {
   const decide = decideAs({ type: 'service', id: 'webhooks' })
   const pending = new Set<Promise<void>>()
-  const raise = createRaise({ pool: db, decideAs })
+  const raise = createRaise({ decideAs })
   // Times of the latest checks, by endpoint id.
   const recentChecks = createLru<string, number>(10_000)
 

@@ -18,6 +18,7 @@ import {
   verdict,
   visitorId,
 } from '../../../projections/sessions/decision-schemas.ts'
+import type { WebhookScope } from '../../../projections/webhooks/queries.ts'
 import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 
 export const endpointIdSchema = z.string().regex(/^we_[0-9a-f]{32}$/)
@@ -206,9 +207,24 @@ export type ResultPersisted = z.output<typeof resultPayload>
 /** Members that are sent. The schema allows more, for later versions. */
 export type TestPayload = Pick<z.output<typeof testPayload>, 'object' | 'endpoint'>
 
-export type KeyExpiring = Pick<z.output<typeof keyPayload>, 'object' | 'key'>
-export type EndpointFailing = Pick<z.output<typeof endpointPayload>, 'object' | 'endpoint'>
-export type AlertChange = Pick<z.output<typeof alertPayload>, 'object' | 'alert' | 'value' | 'at'>
+type KeyExpiring = Pick<z.output<typeof keyPayload>, 'object' | 'key'>
+type EndpointFailing = Pick<z.output<typeof endpointPayload>, 'object' | 'endpoint'>
+type AlertChange = Pick<z.output<typeof alertPayload>, 'object' | 'alert' | 'value' | 'at'>
+
+/** Webhook event that isn't about a session. Must not contain personal data, because it is stored unencrypted. */
+export type Notice = WebhookScope & {
+  /** Distinguishes events of a type: the same occasion is the same event. */
+  occasion: string
+  subject: { type: string; id: string }
+  /** Time of the event, epoch milliseconds. */
+  at: number
+  /** Endpoint that doesn't get the event. */
+  exceptEndpointId?: string
+} & (
+    | { type: 'key.expiring'; data: KeyExpiring }
+    | { type: 'endpoint.failing'; data: EndpointFailing }
+    | { type: 'alert.opened' | 'alert.closed'; data: AlertChange }
+  )
 
 const envelope = z
   .strictObject({

@@ -167,6 +167,7 @@ describe('the API', () => {
     [{ threshold: 1.5 }, 'threshold must be an integer'],
     [{ kind: 'share', threshold: 101 }, 'threshold must be a percentage above 0, at most 100'],
     [{ kind: 'multiple', threshold: 1 }, 'threshold must be a number above 1, at most 1000'],
+    [{ kind: 'share', threshold: 12.345 }, 'at most two decimals'],
     [{ kind: 'sum' }, 'kind must be one of count, share, multiple'],
     [{ window_minutes: 4 }, 'window_minutes'],
     [{ window_minutes: 1441 }, 'window_minutes'],
@@ -336,6 +337,31 @@ describe('a check', () => {
     ])
   })
 
+  test('is announced once the read model that is being filled has the subscribed endpoint', async () => {
+    await subscribe()
+    await alertOn('verdict=bot', { threshold: 3 })
+    await score(recent(3), bots)
+    const offsets = `update tidegate.projection_offsets set next_offset`
+    await api.pool.query(`${offsets} = -next_offset where projection = 'webhooks';
+      create table kept_endpoints as select * from read.webhook_endpoints; delete from read.webhook_endpoints`)
+    await checkAfterMinutes(2, { logger: recording([]) })
+    await api.pool.query(`${offsets} = -next_offset where projection = 'webhooks';
+      insert into read.webhook_endpoints select * from kept_endpoints; drop table kept_endpoints`)
+    expect(await raisedEvents()).toEqual([])
+    await checkAfterMinutes(2)
+    expect(await raisedEvents()).toMatchObject([{ type: 'alert.opened' }])
+  })
+
+  test('happens every minute, even after the check of a clock that was ahead', async () => {
+    const id = await alertOn('verdict=bot', { threshold: 3 })
+    api.now.ms += hourMs
+    await check()
+    api.now.ms -= hourMs
+    await score(recent(3), bots)
+    await checkAfterMinutes(1)
+    expect(await alertWith(id)).toMatchObject({ status: 'open', last_value: 3 })
+  })
+
   test('happens once, in several processes', async () => {
     await subscribe()
     await alertOn('verdict=bot', { threshold: 3 })
@@ -408,6 +434,19 @@ describe('a check', () => {
     await check()
     const values = await Promise.all(ids.map(async (id) => (await alertWith(id)).last_value))
     expect(values).toEqual([50, 30, 32.79, 60])
+  })
+
+  test('leaves days out whose decisions have expired', async () => {
+    const id = await alertOn('browser=chrome', { kind: 'multiple', threshold: 3 })
+    const days = Array.from({ length: 8 }, (_, ago) => api.now.ms - ago * dayMs - minuteMs)
+    await score(days.flatMap((at) => Array.from({ length: 20 }, (_, i) => at - i * 1000)))
+    await score([api.now.ms - 9 * dayMs])
+    await api.pool.query(
+      'update read.sessions set scoring_version = null where organization_id = $1 and evaluated_at < $2',
+      [acme.organizationId, api.now.ms - 2.5 * dayMs],
+    )
+    await check()
+    expect(await alertWith(id)).toMatchObject({ status: 'quiet', last_value: 1 })
   })
 
   test('has no value if the query of its view is no longer valid', async () => {
