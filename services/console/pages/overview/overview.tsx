@@ -61,20 +61,21 @@ interface NumbersProps {
 
 function Numbers({ query, span }: NumbersProps) {
   const counts = useCounts(countsOverTime(span, 'verdict'))
+  const [field] = splits.find(([name]) => name === query.get('split')) ?? ['verdict' as const]
   return (
     <>
       <Loaded response={counts}>{({ data }) => <Stats counts={data} span={span} />}</Loaded>
       <div class="trends">
-        <SplitChart {...{ query, span }} />
+        <SplitChart {...{ field, span }} />
         <Anomalies span={span} />
       </div>
       {counts.data && <TopLists span={span} byVerdict={counts.data.data} />}
+      <ApiRequest paths={[`/v1/sessions/aggregates?${countsOverTime(span, field)}`]} />
     </>
   )
 }
 
-function SplitChart({ query, span }: NumbersProps) {
-  const [field] = splits.find(([name]) => name === query.get('split')) ?? ['verdict' as const]
+function SplitChart({ field, span }: { field: GroupField; span: TimeSpan }) {
   const parameters = countsOverTime(span, field)
   const split = (value: string) => navigate(hrefWith({ split: value === 'verdict' ? null : value }))
   const response = useCounts(parameters)
@@ -105,7 +106,6 @@ function SplitChart({ query, span }: NumbersProps) {
           </Chart>
         )}
       </Loaded>
-      <ApiRequest paths={[`/v1/sessions/aggregates?${parameters}`]} />
     </section>
   )
 }

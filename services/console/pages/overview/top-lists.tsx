@@ -36,9 +36,9 @@ const lists: TopList[] = [
     columns: ['Of bots', 'vs. others'],
     rowsOf: signalRows,
   },
+  { title: 'Paths', field: 'page_path' },
   { title: 'Top bot networks', field: 'asn', filters: { verdict: 'bot' } },
   { title: 'Countries', field: 'country' },
-  { title: 'Paths', field: 'page_path' },
   { title: 'Agents', field: 'agent_provider' },
   {
     title: 'Abandoned before submit',

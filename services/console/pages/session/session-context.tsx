@@ -3,7 +3,9 @@ import { formatDateTime, inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/panel.tsx'
 import { WhyVisitor } from './why-visitor.tsx'
 
-const wordsOf = (names: string[]) => names.map(inWords).join(', ')
+// Some names are paths, such as `network.anonymity.vpn`.
+const wordsOf = (names: string[]) =>
+  names.map((name) => inWords(name.slice(name.lastIndexOf('.') + 1))).join(', ')
 const trueNames = (flags: Record<string, unknown>) =>
   wordsOf(Object.keys(flags).filter((name) => flags[name] === true))
 
@@ -60,12 +62,12 @@ export function SessionContext({ session }: { session: SessionDetail }) {
           facts={{
             Received: trueNames(coverage),
             Sources: wordsOf(evidence.sources),
-            'Reported by the app only': evidence.claimed.join(', '),
+            'Reported by the app only': wordsOf(evidence.claimed),
             Missing: wordsOf(
               Object.keys(coverage).filter((name) => Object(coverage)[name] === false),
             ),
             'Not checked': wordsOf(evidence.unchecked),
-            'Not sent': evidence.missing.join(', '),
+            'Not sent': wordsOf(evidence.missing),
             Withheld: evidence.withheld
               .map(({ group, reason }) => `${group} (${inWords(reason)})`)
               .join(', '),

@@ -5,7 +5,7 @@ import { organizationPath } from '../shared/person.ts'
 export const alertKindTitles = {
   count: 'Matching sessions',
   share: 'Percent of all sessions',
-  multiple: 'Multiple of the days before',
+  multiple: 'Multiple of previous days',
 } as const
 
 const titles = Object.values(alertKindTitles)

@@ -12,7 +12,8 @@ const pollMs = 60_000
 
 function amount({ kind }: Alert, value: number | null): string {
   if (value === null) return '–'
-  return { count: formatNumber(value), share: `${value} %`, multiple: `${value}×` }[kind]
+  const rounded = Math.round(value * 10) / 10
+  return { count: formatNumber(value), share: `${rounded} %`, multiple: `${rounded}×` }[kind]
 }
 
 /** The tab with all alerts. */
@@ -36,7 +37,14 @@ export function Alerts() {
         empty={<p class="note">No alerts. Create one in the menu of a saved view.</p>}
         keyOf={({ alert }) => alert.id}
         columns={{
-          View: ({ view }) => <a href={viewHref(view)}>{view.name}</a>,
+          View: {
+            class: 'clip',
+            cell: ({ view }) => (
+              <a href={viewHref(view)} title={view.name}>
+                {view.name}
+              </a>
+            ),
+          },
           'Opens at': ({ alert }) =>
             `${alertKindTitles[alert.kind]} ≥ ${amount(alert, alert.threshold)} in ${alert.window_minutes} min`,
           Status: ({ alert: { status, opened_at } }) =>

@@ -40,8 +40,7 @@ export function DataAndLimits() {
             <Panel title="Scoring model">
               <FactList
                 facts={{
-                  Model: id,
-                  Standard: is_standard ? 'yes' : 'no, specific to this organization',
+                  Model: `${id}, ${is_standard ? 'standard' : 'specific to this organization'}`,
                   'Active since': effective_at && <RelativeTime at={effective_at} />,
                 }}
               />

@@ -27,7 +27,17 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
         columns={{
           Name: {
             class: 'clip',
-            cell: ({ id, name }) => <a href={hrefWith({ endpoint_id: id, open: null })}>{name}</a>,
+            cell: ({ id, name, url }) => (
+              <>
+                <a href={hrefWith({ endpoint_id: id, open: null })} title={name}>
+                  {name}
+                </a>
+                <br />
+                <span class="hint" title={url}>
+                  {url}
+                </span>
+              </>
+            ),
           },
           Health: (endpoint) => <HealthBadge {...endpoint} />,
           'Delivered (24 h)': {
@@ -36,7 +46,6 @@ export function Endpoints({ endpoints, listPath }: EndpointsProps) {
           },
           Pending: { class: 'number', cell: ({ health }) => formatNumber(health?.pending ?? 0) },
           'Latency p50, p95': { class: 'number', cell: describeLatency },
-          URL: { class: 'mono clip', cell: ({ url }) => url },
           Events: {
             class: 'clip',
             cell: ({ event_types, filter }) =>
