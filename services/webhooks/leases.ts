@@ -63,13 +63,13 @@ export interface Quota {
 }
 
 /**
- * Returns the endpoints with due deliveries. Usually fewer than 1,000 deliveries are due, and one query finds them all.
+ * Returns the endpoints with due deliveries. Usually fewer than `firstRows` deliveries are due, and one query finds them all.
  * Otherwise reads the index once per endpoint, so that a million deliveries due for a dead endpoint don't slow down the
  * others.
  */
 export async function findDueEndpoints(
   db: Db,
-  { now, firstRows = 1000 }: { now: number; firstRows?: number },
+  { now, firstRows = 256 }: { now: number; firstRows?: number },
 ): Promise<DueEndpoint[]> {
   const { rows } = await db.query<DueEndpoint>({
     name: 'webhook-due',
@@ -195,10 +195,10 @@ export async function findInFlightDeliveries(
 }
 
 // Leases of owner $1 among the deliveries $2. Locks the rows in a fixed order, so that concurrent statements don't
-// deadlock.
+// deadlock. With `= 'sending'`, PostgreSQL may scan the index of all deliveries being sent.
 const isOwnedSql = `
-  state = 'sending' and owner = $1 and delivery_id in (
-    select delivery_id from tidegate.webhook_leases where state = 'sending' and owner = $1 and delivery_id = any($2)
+  state <> 'recorded' and owner = $1 and delivery_id in (
+    select delivery_id from tidegate.webhook_leases where state <> 'recorded' and owner = $1 and delivery_id = any($2)
     order by delivery_id for update)`
 
 type OwnedDeliveries = Owner & { deliveryIds: readonly string[] }
@@ -279,18 +279,19 @@ const maxPurged = 10_000
 
 /**
  * Deletes leases of recorded attempts that the read model has. Checks and deletes in one statement, so that other
- * processes always see the lease or the attempt. Returns true if there may be more.
+ * processes always see the lease or the attempt. The sum with 0 prevents an index scan by due time, which many deliveries
+ * of a resend share. Returns true if there may be more.
  */
 export async function purgeRecorded(db: Db): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'webhook-purge-recorded',
     text: `
-      delete from tidegate.webhook_leases where (delivery_id, attempt, due_at) in (
-        select delivery_id, attempt, due_at from tidegate.webhook_leases l
+      delete from tidegate.webhook_leases where ctid = any(array(
+        select l.ctid from tidegate.webhook_leases l
         where l.state = 'recorded' and not exists (
           select from read.webhook_deliveries d
-          where d.delivery_id = l.delivery_id and d.attempts + 1 = l.attempt and d.next_attempt_at = l.due_at)
-        limit ${maxPurged} for update skip locked)`,
+          where d.delivery_id = l.delivery_id and d.attempts + 1 = l.attempt and d.next_attempt_at + 0 = l.due_at)
+        limit ${maxPurged} for update skip locked))`,
   })
   return rowCount === maxPurged
 }
