@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import {
   bucketsOf,
   bucketTimeFormats,
-  isPartialBucket,
   seriesOf,
   sumOf,
   ticksOf,
@@ -62,11 +61,19 @@ describe('buckets', () => {
   })
 
   test('are partial if they end after the counted time', () => {
-    const buckets = inHours(afternoon)
-    const partial = (until: number) =>
-      buckets.filter((bucket) => isPartialBucket(bucket, hours, until))
-    expect(partial(afternoon.until)).toEqual(buckets.slice(-1))
-    expect(partial(Date.parse('2026-11-27T17:00:00Z'))).toEqual([])
+    const partial = (span: TimeSpan, now?: string) => {
+      const options = {
+        span,
+        interval: hours,
+        field: 'verdict',
+        now: Date.parse(now ?? '2027'),
+      } as const
+      return bucketsOf([], options).map(({ isPartial }) => isPartial)
+    }
+    const entire = timeSpan('2026-11-27T12:20:00Z', '2026-11-27T17:00:00Z')
+    expect(partial(afternoon)).toEqual([false, false, false, false, true])
+    expect(partial(entire)).toEqual(Array(5).fill(false))
+    expect(partial(entire, '2026-11-27T16:59:00Z')).toEqual([false, false, false, false, true])
   })
 })
 

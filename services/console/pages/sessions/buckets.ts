@@ -57,6 +57,8 @@ export interface Bucket {
   /** Counted part of the interval. The ends of the period may cut the first and the last interval. */
   since: number
   until: number
+  /** True if the counts don't reach the end of the interval. */
+  isPartial: boolean
   /** Sessions by series. */
   counts: number[]
   /** Sessions whose decisions were deleted by retention, so they have no values. */
@@ -67,19 +69,21 @@ interface BucketOptions {
   span: TimeSpan
   interval: ChartInterval
   field: GroupField
+  now?: number
 }
 
 /** Returns a bucket for every interval, including those without sessions. */
 export function bucketsOf(
   groups: Group[],
-  { span, interval: { length }, field }: BucketOptions,
+  { span, interval: { length }, field, now = Date.now() }: BucketOptions,
 ): Bucket[] {
   const series = seriesOf(groups, field)
   const first = Math.floor(span.since / length) * length
   const buckets = Array.from({ length: Math.ceil((span.until - first) / length) }, (_, i) => {
     const at = first + i * length
     const [since, until] = [Math.max(at, span.since), Math.min(at + length, span.until)]
-    return { at, since, until, counts: series.map(() => 0), expired: 0 }
+    const isPartial = at + length > Math.min(span.until, now)
+    return { at, since, until, isPartial, counts: series.map(() => 0), expired: 0 }
   })
   for (const group of groups) {
     const { start, kind, sessions } = group
@@ -98,13 +102,6 @@ export function bucketsOf(
 
 export const sumOf = ({ counts }: Pick<Bucket, 'counts'>): number =>
   counts.reduce((sum, sessions) => sum + sessions, 0)
-
-/** Returns true if the counts do not reach the end of the bucket's interval. */
-export const isPartialBucket = (
-  { at }: Bucket,
-  { length }: ChartInterval,
-  countedTo: number,
-): boolean => at + length > countedTo
 
 const date = { day: 'numeric', month: 'short' } as const
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
@@ -150,9 +147,8 @@ export function ticksOf(
     const [hours = 0, minutes = 0] = clock(at).split(':').map(Number)
     return { day: at / interval.length, hour: hours, minute: hours * 60 + minutes }[interval.name]
   }
-  const positions = buckets.map((bucket) => ({ at: bucket.at, position: positionOf(bucket) }))
   const candidates = steps[interval.name].map((step) =>
-    positions.filter(({ position }) => position % step === 0),
+    buckets.filter((bucket) => positionOf(bucket) % step === 0),
   )
   const ticks = candidates.find(({ length }) => length <= max) ?? candidates.at(-1) ?? []
   const stride = Math.ceil(ticks.length / max)

@@ -19,7 +19,6 @@ import {
   type Bucket,
   bucketsOf,
   bucketTimeFormats,
-  isPartialBucket,
   type Series,
   seriesOf,
   sumOf,
@@ -47,9 +46,6 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
   const interval = intervalOf(span)
   const series = seriesOf(counts.groups, field)
   const buckets = bucketsOf(counts.groups, { span, interval, field })
-  const last = buckets.at(-1)
-  const countedTo = Math.min(span.until, Date.now())
-  const isLastPartial = last !== undefined && isPartialBucket(last, interval, countedTo)
   const expired = buckets.reduce((sum, bucket) => sum + bucket.expired, 0)
   const outer = outerSpans.get(keyOf(span)) ?? widenSpan(span, now.value)
   const hovered = useSignal<number | null>(null)
@@ -63,7 +59,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
     <figure class="chart">
       <figcaption class="row">
         {children}
-        <Legend {...{ buckets, series, interval, hovered, isLastPartial }} />
+        <Legend {...{ buckets, series, interval, hovered }} />
         {interval.name === 'day' && <span>Days in UTC</span>}
         {!span.last && <a href={hrefWith(timeParameters(outer))}>Zoom out</a>}
         <button
@@ -77,7 +73,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
           As a table
         </button>
       </figcaption>
-      <Plot {...{ buckets, series, height, span, interval, isLastPartial, hovered, onSelect }} />
+      <Plot {...{ buckets, series, height, span, interval, hovered, onSelect }} />
       {expired > 0 && <p class="hint">Not shown: {pluralize('expired session', expired)}</p>}
       {isTableOpen.value && <Table {...{ buckets, series, field, interval }} />}
     </figure>
@@ -89,20 +85,18 @@ interface LegendProps {
   series: Series[]
   interval: ChartInterval
   hovered: Signal<number | null>
-  isLastPartial: boolean
 }
 
 /** The layers with their totals, or the counts of the bucket under the pointer. Rerenders alone when it moves. */
-function Legend({ buckets, series, interval, hovered, isLastPartial }: LegendProps) {
+function Legend({ buckets, series, interval, hovered }: LegendProps) {
   const bucket = hovered.value === null ? undefined : buckets[hovered.value]
-  const isPartial = isLastPartial && bucket !== undefined && bucket === buckets.at(-1)
   const shown = bucket ? [bucket] : buckets
   return (
     <p class="row legend">
       {bucket && (
         <span>
           {bucketTimeFormats(interval).range(bucket)}
-          {isPartial && ' (partial)'}: <b>{formatNumber(sumOf(bucket))}</b>
+          {bucket.isPartial && ' (partial)'}: <b>{formatNumber(sumOf(bucket))}</b>
         </span>
       )}
       {series.map(({ verdict, title, color }, i) => (

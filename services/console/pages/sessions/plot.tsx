@@ -13,8 +13,6 @@ interface PlotProps {
   height: number
   span: TimeSpan
   interval: ChartInterval
-  /** True if the last bucket is hatched as partial. */
-  isLastPartial: boolean
   /** Index of the bucket under the pointer. */
   hovered: Signal<number | null>
   /** Called with the selected period. */
@@ -24,7 +22,7 @@ interface PlotProps {
 const minSelection = 0.01
 
 /** Stacked bars, hidden from screen readers: the table has the same data. */
-export function Plot({ buckets, series, height, span, interval, hovered, ...props }: PlotProps) {
+export function Plot({ buckets, series, height, span, interval, hovered, onSelect }: PlotProps) {
   // Parts of the width. CSS shows the selection, so that nothing rerenders while the pointer moves.
   const selection = useRef<[from: number, to: number] | null>(null)
   const first = buckets[0]?.at ?? 0
@@ -55,7 +53,7 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
     if (type === 'pointercancel' || to - from < minSelection) return
     // Rounds to minutes, like the fields for a custom range.
     const minuteAt = (position: number) => (first + position * length) / 60_000
-    props.onSelect(
+    onSelect(
       Math.max(span.since, Math.floor(minuteAt(from)) * 60_000),
       Math.min(span.until, Math.ceil(minuteAt(to)) * 60_000),
     )
@@ -68,7 +66,7 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
         ))}
       </div>
       <div
-        class={props.isLastPartial ? 'bars partial' : 'bars'}
+        class="bars"
         onPointerDown={followPointer}
         onPointerMove={followPointer}
         onPointerUp={endSelection}
@@ -77,8 +75,8 @@ export function Plot({ buckets, series, height, span, interval, hovered, ...prop
           hovered.value = null
         }}
       >
-        {buckets.map(({ at, counts }) => (
-          <div key={at}>
+        {buckets.map(({ at, counts, isPartial }) => (
+          <div key={at} class={isPartial ? 'partial' : undefined}>
             {series.map(({ title, color }, i) => (
               <i
                 key={title}
