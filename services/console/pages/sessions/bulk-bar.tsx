@@ -23,7 +23,7 @@ interface Done {
 export function BulkBar({ rows, selection }: BulkBarProps) {
   const { run, isRunning, failure } = useMutation()
   const [done, setDone] = useState<Done>()
-  const selected = rows.filter(({ id }) => selection.ids().includes(id))
+  const selected = rows.filter(({ id }) => selection.ids.value.includes(id))
   if (selected.length === 0 && !done) return null
   const label = (label: string) =>
     run(async () => {

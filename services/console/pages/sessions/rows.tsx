@@ -18,7 +18,7 @@ interface SessionRowsProps {
 export function SessionRows({ rows, query, selection }: SessionRowsProps) {
   const columns = columnsIn(query)
   const ids = rows.map(({ id }) => id)
-  const selected = new Set(selection.ids())
+  const selected = new Set(selection.ids.value)
   const openSessionId = shownSessionId()
   return (
     <div class="scroll">
@@ -51,7 +51,9 @@ export function SessionRows({ rows, query, selection }: SessionRowsProps) {
                   type="checkbox"
                   aria-label={`Select session ${shortId(row.id)}`}
                   checked={selected.has(row.id)}
-                  onClick={({ shiftKey }) => selection.toggle(row.id, { ids, isRange: shiftKey })}
+                  onClick={({ shiftKey }) =>
+                    selection.toggle(row.id, { all: ids, isRange: shiftKey })
+                  }
                 />
               </td>
               {columns.map((column) => (

@@ -5,37 +5,27 @@ import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
 /** Returns the id of the session in the drawer, also before the page is rendered. */
 export const shownSessionId = (): string | null => currentPage.value?.query.get('open') ?? null
 
-export interface Selection {
-  /** Current ids, also before the page is rendered. */
-  ids: () => readonly string[]
-  /** Returns true if the rows were selected while a session was open, so Esc clears them first. */
-  isNewest: () => boolean
-  set: (ids: readonly string[]) => void
-  /** Selects or deselects a row, with `isRange` all rows from the one toggled last. */
-  toggle: (id: string, options: { ids: readonly string[]; isRange: boolean }) => void
-}
+export type Selection = ReturnType<typeof useSelection>
 
-/** Returns the selected rows of a list. */
-export function useSelection(): Selection {
-  const selected = useSignal<readonly string[]>([])
+/** Returns the selected rows of a list. Signals also have their current values before the page is rendered. */
+export function useSelection() {
+  const ids = useSignal<readonly string[]>([])
+  // True if the rows were selected while a session was open, so Esc clears them first.
   const isNewest = useSignal(false)
   const last = useSignal('')
-  const set = (ids: readonly string[]) => {
-    if (selected.value.length === 0) isNewest.value = shownSessionId() !== null
-    selected.value = ids
+  const set = (selected: readonly string[]) => {
+    if (ids.value.length === 0) isNewest.value = shownSessionId() !== null
+    ids.value = selected
   }
-  return {
-    ids: () => selected.value,
-    isNewest: () => isNewest.value,
-    set,
-    toggle(id, { ids, isRange }) {
-      const [from, to] = [isRange ? ids.indexOf(last.value) : -1, ids.indexOf(id)]
-      const range = from < 0 ? [id] : ids.slice(Math.min(from, to), Math.max(from, to) + 1)
-      const others = selected.value.filter((other) => !range.includes(other))
-      set(selected.value.includes(id) ? others : [...others, ...range])
-      last.value = id
-    },
+  /** Selects or deselects a row, with `isRange` all rows from the one toggled last. */
+  const toggle = (id: string, { all, isRange }: { all: readonly string[]; isRange: boolean }) => {
+    const [from, to] = [isRange ? all.indexOf(last.value) : -1, all.indexOf(id)]
+    const range = from < 0 ? [id] : all.slice(Math.min(from, to), Math.max(from, to) + 1)
+    const others = ids.value.filter((other) => !range.includes(other))
+    set(ids.value.includes(id) ? others : [...others, ...range])
+    last.value = id
   }
+  return { ids, isNewest, set, toggle }
 }
 
 const focusRow = (id: string) =>
@@ -59,11 +49,15 @@ export function useRowKeys(ids: readonly string[], selection: Selection): void {
         focusRow(next)
         if (shown) showSession(next)
       }
-      if (key === 'Escape' && selection.ids().length > 0 && (!shown || selection.isNewest()))
+      if (
+        key === 'Escape' &&
+        selection.ids.value.length > 0 &&
+        (!shown || selection.isNewest.value)
+      )
         selection.set([])
       else if (key === 'Escape' && shown) navigate(hrefWith({ open: null }))
       if (!current) return
-      if (key === 'x') selection.toggle(current, { ids, isRange: false })
+      if (key === 'x') selection.toggle(current, { all: ids, isRange: false })
       if (key === 'Enter' && shiftKey) {
         event.preventDefault()
         navigate(hrefOf({ page: 'sessions', id: current }))
