@@ -38,7 +38,7 @@ export async function pageRoutes(
     app.get(url, { schema: { hide: true } }, async (request, reply) => {
       if (nonPagePaths.test(request.url.split('?', 1)[0] ?? ''))
         throw new ApiError('request.not_found')
-      return reply.headers(htmlHeaders).send(withRelativeAssets(html, request.url))
+      return reply.headers(htmlHeaders).send(withRelativeUrls(html, request.url))
     })
   // Builds at the first request, because most processes never serve the console.
   const assets = memoizePromise(async () => {
@@ -55,10 +55,10 @@ export async function pageRoutes(
   }
 }
 
-// Makes asset URLs relative, because a proxy may serve the console under a path that the server does not know:
+// Makes URLs relative, because a proxy may serve the console under a path that the server does not know:
 // `../../console/assets/main.js` on `/console/live/sessions`.
-function withRelativeAssets(html: string, url: string): string {
+function withRelativeUrls(html: string, url: string): string {
   const [pathname = ''] = url.split('?', 1)
   const up = '../'.repeat(pathname.split('/').length - 2)
-  return html.replaceAll('"/console/assets/', `"${up}console/assets/`)
+  return html.replaceAll('"/console/', `"${up}console/`)
 }
