@@ -52,27 +52,19 @@ function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
   )
 }
 
-function pageOf(here: PageAddress) {
-  switch (here.page) {
-    case 'sessions':
-      return here.id ? (
-        <SessionPage key={here.id} id={here.id} />
-      ) : (
-        <SessionsPage query={here.query} />
-      )
-    case 'visitors':
-      return here.id ? (
-        <VisitorPage key={here.id} id={here.id} />
-      ) : (
-        <VisitorsPage query={here.query} />
-      )
-    case 'webhooks':
-      return <WebhooksPage query={here.query} />
-    case 'settings':
-      return <SettingsPage query={here.query} />
-    default:
-      return <OverviewPage query={here.query} />
-  }
+const pages = {
+  overview: OverviewPage,
+  sessions: SessionsPage,
+  visitors: VisitorsPage,
+  webhooks: WebhooksPage,
+  settings: SettingsPage,
+}
+
+function pageOf({ page, id, query }: PageAddress) {
+  if (id && page === 'sessions') return <SessionPage key={id} id={id} />
+  if (id && page === 'visitors') return <VisitorPage key={id} id={id} />
+  const Page = pages[page]
+  return <Page query={query} />
 }
 
 interceptLinks()

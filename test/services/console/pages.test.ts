@@ -736,7 +736,7 @@ describe('the list of sessions', () => {
   const drawer = () => page.getByRole('complementary')
   const focusedRow = () =>
     page.evaluate(
-      "document.activeElement?.dataset.event ?? document.activeElement?.closest('tr')?.dataset.id",
+      "document.activeElement?.dataset.row ?? document.activeElement?.closest('tr')?.dataset.id",
     )
 
   test('shows nothing of the previous session while the next loads', async () => {
@@ -794,6 +794,34 @@ describe('the list of sessions', () => {
     await page.getByLabel('Value').fill('INC')
     await page.keyboard.press('Enter')
     await expect.poll(() => new URL(page.url()).search).toBe('?verdict=inconclusive')
+  })
+
+  test('filters by a score only if it is one', async () => {
+    await open('live/sessions')
+    await page.getByRole('button', { name: 'Filter', exact: true }).click()
+    await page.getByLabel('Field').selectOption('Score at least')
+    const value = page.getByLabel('Value')
+    await value.fill('101')
+    await value.press('Enter')
+    expect(await value.evaluate((input: HTMLInputElement) => input.validity.rangeOverflow)).toBe(
+      true,
+    )
+    expect(new URL(page.url()).search).toBe('')
+    await value.fill('70')
+    await value.press('Enter')
+    await expect.poll(() => new URL(page.url()).search).toBe('?score_min=70')
+  })
+
+  test('shows a custom range whose ends are entered in either order', async () => {
+    await open('live/sessions')
+    await page.getByRole('button', { name: 'Custom' }).click()
+    await page.getByLabel('From').fill('2026-11-27T11:00')
+    await page.getByLabel('Until').fill('2026-11-27T10:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+    const iso = (text: string) => encodeURIComponent(new Date(text).toISOString())
+    await expect
+      .poll(() => new URL(page.url()).search)
+      .toBe(`?since=${iso('2026-11-27T10:00')}&until=${iso('2026-11-27T11:00')}`)
   })
 
   const exportOf = (second: Api): Api => {

@@ -1,4 +1,4 @@
-import type { ComponentChildren, TargetedEvent } from 'preact'
+import { type ComponentChildren, Fragment, type TargetedEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
 import type { ScoringModelResponse } from '../../../scoring/model/schemas.ts'
@@ -13,25 +13,39 @@ import { MutationFailure, useMutation } from '../shared/mutation.tsx'
 import { person } from '../shared/person.ts'
 import { signalNames } from '../shared/signal-names.ts'
 
-const icons: Record<PageName, string> = {
-  overview: 'M4 20V11h4v9zm6 0V4h4v16zm6 0v-6h4v6z',
-  sessions: 'M3 5h3v3H3zm5 0h13v3H8zM3 10.5h3v3H3zm5 0h13v3H8zM3 16h3v3H3zm5 0h13v3H8z',
-  visitors: 'M12 3a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm0 11c5 0 8 2.5 8 7H4c0-4.5 3-7 8-7z',
-  webhooks: 'M8 2h2v5h4V2h2v5h2v4a6 6 0 0 1-5 5.9V22h-2v-5.1A6 6 0 0 1 6 11V7h2z',
-  settings:
-    'M10.2 4.8l.1-2.7h3.4l.1 2.7 2 .9 2-1.9 2.4 2.4-1.9 2 .9 2 2.7.1v3.4l-2.7.1-.9 2 1.9 2-2.4 2.4-2-1.9-2 .9-.1 2.7h-3.4l-.1-2.7-2-.9-2 1.9-2.4-2.4 1.9-2-.9-2-2.7-.1v-3.4l2.7-.1.9-2-1.9-2 2.4-2.4 2 1.9zM12 8.6a3.4 3.4 0 1 0 0 6.8 3.4 3.4 0 0 0 0-6.8z',
-}
-const navigation = [
-  { page: 'overview', title: 'Overview' },
-  { page: 'sessions', title: 'Sessions' },
-  { page: 'visitors', title: 'Visitors' },
-  { page: 'webhooks', title: 'Webhooks' },
-  { page: 'settings', title: 'Settings' },
-] as const satisfies { page: PageName; title: string }[]
+const navigation: { page: PageName; title: string; key?: string; icon: string }[] = [
+  { page: 'overview', title: 'Overview', key: 'o', icon: 'M4 20V11h4v9zm6 0V4h4v16zm6 0v-6h4v6z' },
+  {
+    page: 'sessions',
+    title: 'Sessions',
+    key: 's',
+    icon: 'M3 5h3v3H3zm5 0h13v3H8zM3 10.5h3v3H3zm5 0h13v3H8zM3 16h3v3H3zm5 0h13v3H8z',
+  },
+  {
+    page: 'visitors',
+    title: 'Visitors',
+    key: 'v',
+    icon: 'M12 3a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm0 11c5 0 8 2.5 8 7H4c0-4.5 3-7 8-7z',
+  },
+  {
+    page: 'webhooks',
+    title: 'Webhooks',
+    key: 'w',
+    icon: 'M8 2h2v5h4V2h2v5h2v4a6 6 0 0 1-5 5.9V22h-2v-5.1A6 6 0 0 1 6 11V7h2z',
+  },
+  {
+    page: 'settings',
+    title: 'Settings',
+    icon: 'M10.2 4.8l.1-2.7h3.4l.1 2.7 2 .9 2-1.9 2.4 2.4-1.9 2 .9 2 2.7.1v3.4l-2.7.1-.9 2 1.9 2-2.4 2.4-2-1.9-2 .9-.1 2.7h-3.4l-.1-2.7-2-.9-2 1.9-2.4-2.4 1.9-2-.9-2-2.7-.1v-3.4l2.7-.1.9-2-1.9-2 2.4-2.4 2 1.9zM12 8.6a3.4 3.4 0 1 0 0 6.8 3.4 3.4 0 0 0 0-6.8z',
+  },
+]
 
 export function Shell({ children }: { children: ComponentChildren }) {
   useNavigationKeys()
   useSignalNames()
+  const query = currentPage.value?.query
+  const isCurrent = (page: PageName) => currentPage.value?.page === page && !query?.has('view')
+  const views = <ViewLinks views={useViews()} current={query?.get('view') ?? null} />
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -44,8 +58,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </a>
         <EnvironmentPicker />
         <nav aria-label="Main">
-          {navigation.map(({ page, title }) => (
-            <NavigationLink key={page} page={page} title={title} />
+          {navigation.map(({ page, title, icon }) => (
+            <Fragment key={page}>
+              <a href={hrefOf({ page })} aria-current={isCurrent(page) ? 'page' : undefined}>
+                <svg viewBox="0 0 24 24" aria-hidden="true">
+                  <path d={icon} fill-rule="evenodd" />
+                </svg>
+                {title}
+              </a>
+              {page === 'sessions' && views}
+            </Fragment>
           ))}
         </nav>
         <Account />
@@ -68,26 +90,6 @@ export function Shell({ children }: { children: ComponentChildren }) {
     </div>
   )
 }
-
-function NavigationLink({ page, title }: { page: PageName; title: string }) {
-  const here = currentPage.value
-  const isCurrent = here?.page === page && !here.query.has('view')
-  return (
-    <>
-      <a href={hrefOf({ page })} aria-current={isCurrent ? 'page' : undefined}>
-        <svg viewBox="0 0 24 24" aria-hidden="true">
-          <path d={icons[page]} fill-rule="evenodd" />
-        </svg>
-        {title}
-      </a>
-      {page === 'sessions' && <SavedViews />}
-    </>
-  )
-}
-
-const SavedViews = () => (
-  <ViewLinks views={useViews()} current={currentPage.value?.query.get('view') ?? null} />
-)
 
 // Best effort: without the names, signals are shown by slug.
 function useSignalNames(): void {
@@ -182,18 +184,11 @@ function Help() {
   )
 }
 
-const pagesByKey: Record<string, PageName> = {
-  s: 'sessions',
-  o: 'overview',
-  v: 'visitors',
-  w: 'webhooks',
-}
-
 function useNavigationKeys(): void {
   const previousKey = useRef('')
   usePageKeys(({ key }) => {
-    const page = previousKey.current === 'g' && pagesByKey[key]
-    if (page) navigate(hrefOf({ page }))
+    const target = previousKey.current === 'g' && navigation.find((entry) => entry.key === key)
+    if (target) navigate(hrefOf(target))
     previousKey.current = key
   }, [])
 }

@@ -1,8 +1,7 @@
+import type { ComponentChildren } from 'preact'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
-import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith, navigate, serverPath } from '../shared/address.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import type { DataTableProps } from '../shared/data-table.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
 import { ListTable, usePages } from '../shared/pages.tsx'
@@ -66,59 +65,64 @@ function Sorts({ sort }: { sort: string | null }) {
 
 function AllVisitors({ sort }: { sort: string | null }) {
   const order = sorts.some(([name]) => name === sort) && sort ? `&sort=${sort}` : ''
-  const path = `/v1/fingerprints?limit=50&include=latest_session${order}`
-  const visitors = usePages<VisitorSummary>(path)
-  const rows = visitors.rows.map(({ id, lifecycle, latest_session: latest }) => ({
-    id,
-    lastSeen: lifecycle.last_seen_at,
-    sessions: lifecycle.seen_count,
-    latest,
-  }))
   return (
-    <>
-      <ListTable
-        {...visitorTable}
-        list={{ ...visitors, rows }}
-        empty={
-          <p class="note">
-            No visitors yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>,
-            or <a href={hrefOf({ page: 'settings' })}>add the snippet</a> to your site.
-          </p>
-        }
-      />
-      <ApiRequest paths={[path]} />
-    </>
+    <VisitorList
+      path={`/v1/fingerprints?limit=50&include=latest_session${order}`}
+      rowsOf={(visitors: VisitorSummary[]) =>
+        visitors.map(({ id, lifecycle, latest_session: latest }) => ({
+          id,
+          lastSeen: lifecycle.last_seen_at,
+          sessions: lifecycle.seen_count,
+          latest,
+        }))
+      }
+      empty={
+        <p class="note">
+          No visitors yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>, or{' '}
+          <a href={hrefOf({ page: 'settings' })}>add the snippet</a> to your site.
+        </p>
+      }
+    />
   )
 }
 
-const visitorTable: Omit<DataTableProps<ListedVisitor>, 'rows'> = {
-  label: 'Visitors',
-  keyOf: ({ id }) => id ?? '',
-  columns: {
-    Visitor: ({ id }) => (id ? <IdLink id={id} /> : 'none'),
-    Verdict: ({ latest }) => latest && <VerdictBadge {...latest} />,
-    'Last seen': ({ lastSeen }) => <RelativeTime at={lastSeen} />,
-    Sessions: { class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
-    User: { class: 'clip', cell: ({ latest }) => latest?.client_user_id },
-    Country: ({ latest }) => latest?.country,
-    Browser: ({ latest }) => latest && browserText(latest),
-  },
+const UserVisitors = ({ user }: { user: string }) => (
+  <VisitorList
+    path={`/v1/sessions?${new URLSearchParams({ client_user_id: user, limit: '200' })}`}
+    rowsOf={groupByVisitor}
+    empty={
+      <p class="note">
+        No sessions with this user id. It must match the id attached to sessions, including upper
+        and lower case. <a href={hrefOf({ page: 'visitors' })}>Show all visitors</a>
+      </p>
+    }
+  />
+)
+
+interface VisitorListProps<Item> {
+  path: string
+  rowsOf: (items: Item[]) => ListedVisitor[]
+  empty: ComponentChildren
 }
 
-function UserVisitors({ user }: { user: string }) {
-  const path = `/v1/sessions?${new URLSearchParams({ client_user_id: user, limit: '200' })}`
-  const sessions = usePages<SessionSummary>(path)
+function VisitorList<Item>({ path, rowsOf, empty }: VisitorListProps<Item>) {
+  const list = usePages<Item>(path)
   return (
     <>
       <ListTable
-        {...visitorTable}
-        list={{ ...sessions, rows: groupByVisitor(sessions.rows) }}
-        empty={
-          <p class="note">
-            No sessions with this user id. It must match the id attached to sessions, including
-            upper and lower case. <a href={hrefOf({ page: 'visitors' })}>Show all visitors</a>
-          </p>
-        }
+        label="Visitors"
+        list={{ ...list, rows: rowsOf(list.rows) }}
+        empty={empty}
+        keyOf={({ id }) => id ?? ''}
+        columns={{
+          Visitor: ({ id }) => (id ? <IdLink id={id} /> : 'none'),
+          Verdict: ({ latest }) => latest && <VerdictBadge {...latest} />,
+          'Last seen': ({ lastSeen }) => <RelativeTime at={lastSeen} />,
+          Sessions: { class: 'number', cell: ({ sessions }) => formatNumber(sessions) },
+          User: { class: 'clip', cell: ({ latest }) => latest?.client_user_id },
+          Country: ({ latest }) => latest?.country,
+          Browser: ({ latest }) => latest && browserText(latest),
+        }}
       />
       <ApiRequest paths={[path]} />
     </>

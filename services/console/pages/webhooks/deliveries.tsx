@@ -2,13 +2,14 @@ import { deliveryTypes } from '../../../../infra/wire/webhooks/events.ts'
 import type { WebhookDelivery } from '../../../webhooks/events/schemas.ts'
 import { hrefOf } from '../shared/address.ts'
 import { formatNumber } from '../shared/format.ts'
+import { useLinkKeys } from '../shared/keys.ts'
 import { FilterSelect } from '../shared/list-filters.tsx'
 import { ListTable, usePages } from '../shared/pages.tsx'
 import { Panel } from '../shared/panel.tsx'
 import { now, spanOf } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { RelativeTime } from '../shared/values.tsx'
-import { DeliveryBadge, EventLink, useEventKeys } from './events.tsx'
+import { DeliveryBadge, EventLink } from './events.tsx'
 
 /** Statuses of deliveries that did not arrive so far. */
 export const undeliveredStatuses = ['failed', 'pending']
@@ -31,11 +32,7 @@ interface DeliveriesProps {
 
 /** The deliveries to an endpoint. */
 export function Deliveries({ path, name, query, open }: DeliveriesProps) {
-  const list = usePages<WebhookDelivery>(path, { pollMs: 5000 })
-  useEventKeys(
-    list.rows.map(({ event_id }) => event_id),
-    open,
-  )
+  useLinkKeys('[data-row]', open)
   return (
     <Panel title={`Deliveries to ${name}`}>
       <div class="title">
@@ -48,7 +45,7 @@ export function Deliveries({ path, name, query, open }: DeliveriesProps) {
       </div>
       <ListTable
         label="Deliveries"
-        list={list}
+        list={usePages<WebhookDelivery>(path, { pollMs: 5000 })}
         empty={<p class="hint">No deliveries match these filters in this period.</p>}
         keyOf={({ event_id }) => event_id}
         openKey={open}

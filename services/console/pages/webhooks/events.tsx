@@ -1,6 +1,6 @@
 import type { WebhookDelivery, WebhookEvent } from '../../../webhooks/events/schemas.ts'
-import { hrefOf, hrefWith, navigate, serverPath } from '../shared/address.ts'
-import { useFocusOnClose, usePageKeys } from '../shared/keys.ts'
+import { hrefOf, hrefWith, serverPath } from '../shared/address.ts'
+import { useLinkKeys } from '../shared/keys.ts'
 import { ListTable, usePages } from '../shared/pages.tsx'
 import { Panel } from '../shared/panel.tsx'
 import { RelativeTime } from '../shared/values.tsx'
@@ -14,16 +14,12 @@ interface EventsProps {
 
 /** All events, also those that no endpoint receives. */
 export function Events({ path, open }: EventsProps) {
-  const list = usePages<WebhookEvent>(path, { pollMs: 5000 })
-  useEventKeys(
-    list.rows.map(({ id }) => id),
-    open,
-  )
+  useLinkKeys('[data-row]', open)
   return (
     <Panel title="Events">
       <ListTable
         label="Events"
-        list={list}
+        list={usePages<WebhookEvent>(path, { pollMs: 5000 })}
         empty={
           <p class="hint">
             No events yet. Create a session on the <a href={`${serverPath}/demo`}>demo page</a>.
@@ -45,7 +41,7 @@ export function Events({ path, open }: EventsProps) {
 /** Opens the event beside the list. */
 export function EventLink({ id, type }: Pick<WebhookEvent, 'id' | 'type'>) {
   return (
-    <a href={hrefWith({ open: id })} data-event={id}>
+    <a href={hrefWith({ open: id })} data-row={id}>
       {type}
     </a>
   )
@@ -73,26 +69,4 @@ export function DeliveryBadge({ status, attempts, response_status }: WebhookDeli
       {isRetrying ? 'retrying' : status} {response_status}
     </span>
   )
-}
-
-const focusEvent = (id: string) =>
-  document.querySelector<HTMLElement>(`[data-event="${CSS.escape(id)}"]`)?.focus()
-
-/** Moves through the events with `j` and `k`, and closes with Esc. The focus is the current event. */
-export function useEventKeys(ids: readonly string[], open: string | null): void {
-  usePageKeys(
-    ({ key, target }) => {
-      const focused = target instanceof HTMLElement ? target.dataset.event : undefined
-      const current = focused ?? open
-      const step = { j: 1, k: -1 }[key]
-      const next = step && ids[current ? ids.indexOf(current) + step : 0]
-      if (next) {
-        focusEvent(next)
-        if (open) navigate(hrefWith({ open: next }), { replace: true })
-      }
-      if (key === 'Escape' && open) navigate(hrefWith({ open: null }))
-    },
-    [ids.join(), open],
-  )
-  useFocusOnClose(open, focusEvent)
 }
