@@ -7,7 +7,13 @@ export const timestamp = z.iso.datetime({ precision: 3 })
 
 /** Time in a query, as epoch milliseconds. */
 export const queryTime = z.iso
-  .datetime({ offset: true, error: 'ISO 8601 with a time zone, such as 2026-11-26T08:00:00Z' })
+  .datetime({
+    offset: true,
+    error: ({ code }) =>
+      code === 'invalid_format'
+        ? 'ISO 8601 with a time zone, such as 2026-11-26T08:00:00Z'
+        : undefined,
+  })
   .transform((value) => Date.parse(value))
 
 const maxValues = 50

@@ -53,39 +53,38 @@ export async function listResendable(
 // An index has the deliveries of each endpoint, type and status in order, so only the first ones of each are read.
 async function findByEndpoint(
   db: Db,
-  {
-    type,
-    status = deliveryStatuses,
-    eventIds,
-    since,
-    until,
-    after,
-    limit,
-    ...scope
-  }: DeliveryQuery,
+  query: DeliveryQuery,
   order: string,
   types: readonly DeliveryType[] = deliveryTypes,
 ): Promise<DeliveryRow[]> {
-  const values: unknown[] = [limit, types.filter((name) => name === (type ?? name)), status]
-  const where = [`d.created_at >= $${values.push(since)}`]
-  if (until !== undefined) where.push(`d.created_at < $${values.push(until)}`)
-  if (eventIds) where.push(`d.event_id = any($${values.push(eventIds)})`)
-  if (after) {
-    const position = [after.value, ...after.id.split(' ')].map((part) => `$${values.push(part)}`)
-    where.push(`(d.created_at, d.event_id, d.endpoint_id) < (${position.join()})`)
-  }
-  const endpoints = ['true']
-  const { organizationId, environment, endpoint_id } = scope
-  if (organizationId) endpoints.push(`e.organization_id = $${values.push(organizationId)}`)
-  if (environment) endpoints.push(`e.environment = $${values.push(environment)}`)
-  if (endpoint_id) endpoints.push(`e.endpoint_id = $${values.push(endpoint_id)}`)
+  const { type, status = deliveryStatuses, after, until = Number.MAX_SAFE_INTEGER } = query
+  const [afterEvent, afterEndpoint] = after?.id.split(' ') ?? []
   const { rows } = await db.query<DeliveryRow>(
-    `select d.* from read.webhook_endpoints e cross join unnest($2::text[]) as of_type(type)
-       cross join unnest($3::text[]) as of_status(status) cross join lateral (
-         select ${deliveryFields} from read.webhook_deliveries d where d.endpoint_id = e.endpoint_id
-           and d.event_type = of_type.type and d.status = of_status.status and ${where.join(' and ')} ${order}
-       ) d where ${endpoints.join(' and ')} ${order}`,
-    values,
+    `select d.* from read.webhook_endpoints e
+       cross join unnest($2::text[]) as of_type(type) cross join unnest($3::text[]) as of_status(status)
+       cross join lateral (
+         select ${deliveryFields} from read.webhook_deliveries d
+         where d.endpoint_id = e.endpoint_id and d.event_type = of_type.type and d.status = of_status.status
+           and d.created_at >= $4 and d.created_at < $5 and ($6::text[] is null or d.event_id = any($6))
+           and ($7::bigint is null or (d.created_at, d.event_id, d.endpoint_id) < ($7, $8, $9))
+         ${order}
+       ) d
+     where ($10::text is null or e.organization_id = $10) and ($11::text is null or e.environment = $11)
+       and ($12::text is null or e.endpoint_id = $12) ${order}`,
+    [
+      query.limit,
+      types.filter((name) => name === (type ?? name)),
+      [...new Set(status)],
+      query.since,
+      until,
+      query.eventIds,
+      after?.value,
+      afterEvent,
+      afterEndpoint,
+      query.organizationId,
+      query.environment,
+      query.endpoint_id,
+    ],
   )
   return rows
 }

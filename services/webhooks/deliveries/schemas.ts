@@ -31,7 +31,9 @@ export const deliveriesQuery = z.object({
   type: z.enum(deliveryTypes).optional(),
   session_id: z
     .string()
-    .regex(new RegExp(`${idPattern('sid')}|${idPattern('gate')}`))
+    .regex(new RegExp(`${idPattern('sid')}|${idPattern('gate')}`), {
+      error: 'the id of a session (sid_...) or signup (gate_...)',
+    })
     .optional()
     .describe('Session (`sid_...`) or signup (`gate_...`) that the event is about.'),
   since: queryTime.optional().describe('Earliest time of the event, inclusive.'),
@@ -80,12 +82,13 @@ export const resendSchema = z
 export type WebhookResend = z.output<typeof resendSchema>
 
 /** Returns the attempt as API responses have it. */
-export function attemptJson({ attempted_at, ...attempt }: AttemptRow, delivery: DeliveryRow) {
-  const isApproval = delivery.event_type === directEventType
+export function attemptJson(attempt: AttemptRow, { event_type, event_id }: DeliveryRow) {
+  const { attempted_at } = attempt
   return {
     object: 'webhook_attempt',
-    attempted_at: iso(attempted_at),
-    request_headers: isApproval ? null : unsignedHeaders(delivery.event_id, attempted_at),
     ...attempt,
+    attempted_at: iso(attempted_at),
+    request_headers:
+      event_type === directEventType ? null : unsignedHeaders(event_id, attempted_at),
   }
 }

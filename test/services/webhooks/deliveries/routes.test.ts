@@ -149,6 +149,7 @@ test('deliveries are listed newest first, and filtered by each parameter and by 
     ['status=succeeded', [fingerprint, succeeded]],
     ['status=failed', [approval, failed]],
     ['status=failed&status=skipped', [approval, skipped, failed]],
+    ['status=failed&status=failed', [approval, failed]],
     [`endpoint_id=${other}`, [skipped]],
     ['type=session.fingerprint.calculated', [fingerprint]],
     [`session_id=${session}`, [fingerprint, succeeded]],
@@ -405,6 +406,15 @@ test.each([
 ])('a resend with %o is rejected', async (body, field) => {
   const answer = await resend(body)
   expect([answer.status, answer.body.error.details.fields[0].name]).toEqual([422, field])
+})
+
+test('errors say which value is expected', async () => {
+  const message = async (answer: ReturnType<typeof send>) => (await answer).body.error.message
+  expect(await message(send('deliveries?session_id=vid_1'))).toBe(
+    'session_id must be the id of a session (sid_...) or signup (gate_...)',
+  )
+  expect(await message(resend({ since: undefined }))).toBe('since is required')
+  expect(await message(resend({ since: 5 }))).toBe('since must be a string')
 })
 
 test('deliveries of another organization or environment look as if they did not exist', async () => {
