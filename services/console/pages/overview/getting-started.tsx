@@ -4,7 +4,7 @@ import type { ApiKey } from '../../../organizations/schemas.ts'
 import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
 import { currentPage, hrefOf, serverPath } from '../shared/address.ts'
-import { type ResponseState, useResponse } from '../shared/api.ts'
+import { useResponse } from '../shared/api.ts'
 import { Panel } from '../shared/panel.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { Skeleton } from '../shell/loaded.tsx'
@@ -20,9 +20,6 @@ interface GettingStartedProps {
   children: ComponentChildren
 }
 
-const isPending = ({ data, failure }: Pick<ResponseState<object>, 'data' | 'failure'>) =>
-  !data && !failure
-
 /** Setup checklist of the environment. Without any session, it is the page. */
 export function GettingStarted({ finish, children }: GettingStartedProps) {
   const path = organizationPath()
@@ -31,18 +28,18 @@ export function GettingStarted({ finish, children }: GettingStartedProps) {
     pollMs,
   })
   const sessions = useResponse<SessionList>(newestSessionsPath, { pollMs })
-  const hasNoSession = sessions.data?.data.length === 0
   const steps =
     keys.data && endpoints.data && sessions.data
       ? stepsOf(keys.data.data, endpoints.data.data, sessions.data.data)
       : []
-  const isComplete = steps.length > 0 && steps.every(({ isDone }) => isDone)
+  const isShown = steps.some(({ isDone }) => !isDone)
+  const isComplete = steps.length > 0 && !isShown
   useEffect(() => {
     if (isComplete) finish()
   }, [isComplete])
-  if (isPending(sessions) || (hasNoSession && (isPending(keys) || isPending(endpoints))))
+  if ([keys, endpoints, sessions].some(({ data, failure }) => !data && !failure))
     return <Skeleton lines={8} />
-  const isShown = steps.length > 0 && !isComplete
+  const hasNoSession = sessions.data?.data.length === 0
   return (
     <>
       {isShown && (

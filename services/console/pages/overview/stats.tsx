@@ -19,31 +19,23 @@ export function Stats({ counts, span }: { counts: SessionAggregates; span: TimeS
   const buckets = bucketsOf(counts.groups, { span, interval: intervalOf(span), field: 'verdict' })
   const sharesOf = (i: number) =>
     buckets.map((bar) => (100 * (bar.counts[i] ?? 0)) / Math.max(1, sumOf(bar)))
-  const ofPeriod = { span, counts, previous }
+  const total = ({ sessions }: SessionAggregates) => ({ part: sessions })
+  const byTitle: Record<string, Omit<StatProps, 'title' | 'span'>> = {
+    Sessions: { counts, previous, amountOf: total, filters: {}, values: buckets.map(sumOf) },
+    Bots: { counts, previous, ...share({ verdict: 'bot' }), values: sharesOf(2) },
+    Inconclusive: { counts, previous, ...share({ verdict: 'inconclusive' }), values: sharesOf(1) },
+    Visitors: { counts, previous, amountOf: ({ visitors }) => ({ part: visitors }) },
+    'Hand-off rate': {
+      counts: handOffs,
+      previous: previousHandOffs,
+      ...share({ handed_off: 'true' }),
+    },
+  }
   return (
     <div class="stats">
-      <Stat
-        title="Sessions"
-        {...ofPeriod}
-        amountOf={({ sessions }) => ({ part: sessions })}
-        filters={{}}
-        values={buckets.map(sumOf)}
-      />
-      <Stat title="Bots" {...ofPeriod} {...share({ verdict: 'bot' })} values={sharesOf(2)} />
-      <Stat
-        title="Inconclusive"
-        {...ofPeriod}
-        {...share({ verdict: 'inconclusive' })}
-        values={sharesOf(1)}
-      />
-      <Stat title="Visitors" {...ofPeriod} amountOf={({ visitors }) => ({ part: visitors })} />
-      <Stat
-        title="Hand-off rate"
-        span={span}
-        counts={handOffs}
-        previous={previousHandOffs}
-        {...share({ handed_off: 'true' })}
-      />
+      {Object.entries(byTitle).map(([title, stat]) => (
+        <Stat key={title} title={title} span={span} {...stat} />
+      ))}
     </div>
   )
 }

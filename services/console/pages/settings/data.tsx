@@ -8,7 +8,7 @@ import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber, pluralize } from '../shared/format.ts'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
-import { FactList, Panel } from '../shared/panel.tsx'
+import { FactPanel } from '../shared/panel.tsx'
 import { organizationPath, person } from '../shared/person.ts'
 import { isoTime, now } from '../shared/span.ts'
 import { canTeach, engineNames, teachThisEngine } from '../shared/teach.ts'
@@ -27,24 +27,23 @@ export function DataAndLimits() {
   return (
     <>
       <Loaded response={organization} lines={6}>
-        {({ data }) => (
+        {({ data: { data_policy, rate_limits } }) => (
           <div class="columns">
-            <Retention organization={data} />
-            <Limits organization={data} />
+            {data_policy && <FactPanel title="Retention" facts={retentionFacts(data_policy)} />}
+            <Limits limits={rate_limits} />
           </div>
         )}
       </Loaded>
       <div class="columns">
         <Loaded response={model}>
           {({ data: { id, is_standard, effective_at } }) => (
-            <Panel title="Scoring model">
-              <FactList
-                facts={{
-                  Model: `${id}, ${is_standard ? 'standard' : 'specific to this organization'}`,
-                  'Active since': effective_at && <RelativeTime at={effective_at} />,
-                }}
-              />
-            </Panel>
+            <FactPanel
+              title="Scoring model"
+              facts={{
+                Model: `${id}, ${is_standard ? 'standard' : 'specific to this organization'}`,
+                'Active since': effective_at && <RelativeTime at={effective_at} />,
+              }}
+            />
           )}
         </Loaded>
         <Loaded response={engines}>{({ data }) => <EnginesPanel engines={data} />}</Loaded>
@@ -56,47 +55,36 @@ export function DataAndLimits() {
 
 const inDays = (value: number): string => (value === 0 ? 'forever' : pluralize('day', value))
 
-function Retention({ organization: { data_policy: policy } }: { organization: Organization }) {
-  if (!policy) return null
-  const { session_days, decision_days, visitor_days, webhook_days } = policy.kept_days
-  return (
-    <Panel title="Retention">
-      <FactList
-        facts={{
-          Sessions: inDays(session_days),
-          Decisions: inDays(decision_days),
-          Visitors: inDays(visitor_days),
-          Webhooks: inDays(webhook_days),
-          'IP addresses': policy.shortens_addresses ? 'truncated to the network' : 'full',
-          'Minimal mode': policy.allows_minimal_mode ? 'allowed' : 'refused',
-        }}
-      />
-    </Panel>
-  )
-}
+const retentionFacts = (policy: NonNullable<Organization['data_policy']>) => ({
+  Sessions: inDays(policy.kept_days.session_days),
+  Decisions: inDays(policy.kept_days.decision_days),
+  Visitors: inDays(policy.kept_days.visitor_days),
+  Webhooks: inDays(policy.kept_days.webhook_days),
+  'IP addresses': policy.shortens_addresses ? 'truncated to the network' : 'full',
+  'Minimal mode': policy.allows_minimal_mode ? 'allowed' : 'refused',
+})
 
 const dayMs = 86_400_000
 
-function Limits({ organization: { rate_limits: limits } }: { organization: Organization }) {
+function Limits({ limits }: { limits: Organization['rate_limits'] }) {
   const since = isoTime(now.value - (now.value % dayMs))
   const { data: counts } = useCounts(new URLSearchParams({ since }))
   const query = new URLSearchParams({ since, until: isoTime(now.value) })
   return (
-    <Panel title="Usage and limits">
-      <FactList
-        facts={{
-          'Sessions today': counts && (
-            <a href={hrefOf({ page: 'sessions', query })}>{formatNumber(counts.data.sessions)}</a>
-          ),
-          ...(limits && {
-            'Publishable keys': `${formatNumber(limits.publishable)} requests per minute`,
-            'Secret keys': `${formatNumber(limits.secret)} units per minute`,
-            'Scored requests': `${formatNumber(limits.scored_requests)} per minute`,
-            'Console session': `${formatNumber(limits.console)} units per minute`,
-          }),
-        }}
-      />
-    </Panel>
+    <FactPanel
+      title="Usage and limits"
+      facts={{
+        'Sessions today': counts && (
+          <a href={hrefOf({ page: 'sessions', query })}>{formatNumber(counts.data.sessions)}</a>
+        ),
+        ...(limits && {
+          'Publishable keys': `${formatNumber(limits.publishable)} requests per minute`,
+          'Secret keys': `${formatNumber(limits.secret)} units per minute`,
+          'Scored requests': `${formatNumber(limits.scored_requests)} per minute`,
+          'Console session': `${formatNumber(limits.console)} units per minute`,
+        }),
+      }}
+    />
   )
 }
 
@@ -114,8 +102,7 @@ function EnginesPanel({ engines: { engines, own_engine } }: { engines: Engines }
     is_learned ? 'learned' : `${visitors} of ${visitors_needed} visitors`,
   ])
   return (
-    <Panel title="Browser engines">
-      <FactList facts={Object.fromEntries(progress)} />
+    <FactPanel title="Browser engines" facts={Object.fromEntries(progress)}>
       <p class="hint">
         Tidegate learns each engine from visitors, or when you teach it with your browser. Until
         then, sessions of that engine without natural input are inconclusive.
@@ -132,6 +119,6 @@ function EnginesPanel({ engines: { engines, own_engine } }: { engines: Engines }
         </p>
       )}
       <MutationFailure failure={failure} />
-    </Panel>
+    </FactPanel>
   )
 }

@@ -9,8 +9,23 @@ export function Panel({ title, children }: { title: string; children: ComponentC
   )
 }
 
+type Facts = Record<string, ComponentChildren>
+
+interface FactPanelProps {
+  title: string
+  facts: Facts
+  children?: ComponentChildren
+}
+
+export const FactPanel = ({ title, facts, children }: FactPanelProps) => (
+  <Panel title={title}>
+    <FactList facts={facts} />
+    {children}
+  </Panel>
+)
+
 /** A list of names and values, without null and empty values. */
-export function FactList({ facts }: { facts: Record<string, ComponentChildren> }) {
+export function FactList({ facts }: { facts: Facts }) {
   const present = Object.entries(facts).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   )

@@ -8,7 +8,7 @@ import { ApiRequest } from '../shared/api-request.tsx'
 import { downloadJson } from '../shared/download.ts'
 import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
 import { usePages } from '../shared/pages.tsx'
-import { FactList, Panel } from '../shared/panel.tsx'
+import { FactList, FactPanel } from '../shared/panel.tsx'
 import { hasScope } from '../shared/person.ts'
 import { isoTime, now } from '../shared/span.ts'
 import { IdLink, ShortId, VerdictBadge } from '../shared/values.tsx'
@@ -153,16 +153,15 @@ function Receipt({ erasure }: { erasure: Erasure }) {
       <h1 ref={title} tabIndex={-1}>
         Erased
       </h1>
-      <Panel title="Receipt">
-        <FactList
-          facts={{
-            Erasure: <code>{erasure.id}</code>,
-            Visitor: <code>{erasure.visitor_id}</code>,
-            'Erased at': formatDateTime(erasure.erased_at),
-            ...Object.fromEntries(counts),
-          }}
-        />
-      </Panel>
+      <FactPanel
+        title="Receipt"
+        facts={{
+          Erasure: <code>{erasure.id}</code>,
+          Visitor: <code>{erasure.visitor_id}</code>,
+          'Erased at': formatDateTime(erasure.erased_at),
+          ...Object.fromEntries(counts),
+        }}
+      />
       <p>
         <button type="button" onClick={() => downloadJson(erasure, erasure.id)}>
           Save receipt

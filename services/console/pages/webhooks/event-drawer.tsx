@@ -6,7 +6,7 @@ import { callApi, useResponse } from '../shared/api.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { MutationFailure, useMutation } from '../shared/mutation.tsx'
-import { FactList, Panel } from '../shared/panel.tsx'
+import { FactPanel, Panel } from '../shared/panel.tsx'
 import { hasScope, organizationPath } from '../shared/person.ts'
 import { RelativeTime } from '../shared/values.tsx'
 import { Loaded } from '../shell/loaded.tsx'
@@ -32,15 +32,14 @@ export function EventDrawer({ path, nameOf }: EventDrawerProps) {
       <Loaded response={response} lines={12}>
         {({ data: event }) => (
           <>
-            <Panel title={event.type}>
-              <FactList
-                facts={{
-                  Event: <span class="mono">{event.id}</span>,
-                  Created: <RelativeTime at={event.created_at} />,
-                  Subject: <Subject {...event.subject} />,
-                }}
-              />
-            </Panel>
+            <FactPanel
+              title={event.type}
+              facts={{
+                Event: <span class="mono">{event.id}</span>,
+                Created: <RelativeTime at={event.created_at} />,
+                Subject: <Subject {...event.subject} />,
+              }}
+            />
             {event.webhook_deliveries.length === 0 && (
               <p class="note">No endpoint was subscribed to this event.</p>
             )}
