@@ -195,22 +195,24 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
   return rows[0]
 }
 
-/**
- * Returns the times (epoch milliseconds) of the first failed attempts, at most three, since the endpoint last succeeded,
- * was created, enabled or moved.
- */
-export async function findFirstFailures(db: Db, endpointId: string): Promise<number[]> {
-  const { rows } = await db.query<{ at: number }>({
-    name: 'webhook-endpoint-first-failures',
-    text: `select a.attempted_at::float8 as at from read.webhook_attempts a
-      where a.endpoint_id = $1 and not a.succeeded
-        and a.attempted_at >= (select target_since from read.webhook_endpoints where endpoint_id = $1)
-        and a.attempted_at > coalesce(
-          (select max(attempted_at) from read.webhook_attempts where endpoint_id = $1 and succeeded), 0)
-      order by a.attempted_at limit 3`,
+/** Times are epoch milliseconds. */
+export interface FailureStreak {
+  /** Time after the last success, or when the endpoint was created, enabled or moved since. */
+  start: number
+  /** The first failed attempts since then, at most three. An erasure can delete some. */
+  failures: number[]
+}
+
+export async function findFailureStreak(db: Db, endpointId: string): Promise<FailureStreak> {
+  const { rows } = await db.query<FailureStreak>({
+    name: 'webhook-endpoint-failure-streak',
+    text: `select start::float8, array(select attempted_at::float8 from read.webhook_attempts
+        where endpoint_id = $1 and not succeeded and attempted_at >= start order by attempted_at limit 3) as failures
+      from (select greatest(target_since, (select max(attempted_at) + 1 from read.webhook_attempts
+        where endpoint_id = $1 and succeeded)) as start from read.webhook_endpoints where endpoint_id = $1) streak`,
     values: [endpointId],
   })
-  return rows.map(({ at }) => at)
+  return rows[0] ?? { start: 0, failures: [] }
 }
 
 export interface DeliveryStats {

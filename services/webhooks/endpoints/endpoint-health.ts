@@ -5,7 +5,7 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { findServiceIdsByEndpoint } from '../../../projections/gate/queries.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
-import { findEndpoint, findFirstFailures } from '../../../projections/webhooks/queries.ts'
+import { findEndpoint, findFailureStreak } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason } from '../../../schemas/events.ts'
 import { type FinishedAttempt, goneStatus } from '../deliveries/decide.ts'
@@ -68,9 +68,10 @@ export function createEndpointHealth({
       ...alsoReadsServices,
       async load(tx) {
         const services = await findServiceIdsByEndpoint(tx, endpointId)
-        const [since = attemptedAt] = await findFirstFailures(tx, endpointId)
+        const { start, failures } = await findFailureStreak(tx, endpointId)
         const notice = failingNotice(endpoint, {
-          since,
+          start,
+          since: failures[0] ?? attemptedAt,
           now,
           disabledReason: services.length === 0 ? reason : null,
         })
@@ -119,13 +120,13 @@ export function createEndpointHealth({
     if (now - (recentChecks.get(endpoint.id) ?? -Infinity) < checkIntervalMs) return
     recentChecks.set(endpoint.id, now)
     if (isGone) return disableOrFlag(attempt, 'gone')
-    const failures = await findFirstFailures(db, endpoint.id)
+    const { start, failures } = await findFailureStreak(db, endpoint.id)
     const [since = now] = failures
     if (now - since >= failingMs) return disableOrFlag(attempt, 'failing')
     // Raised before if the endpoint is flagged.
     if (endpoint.flagged_reason !== null || failures.length < noticeFailures) return
     if (now - since >= noticeMs)
-      await raise(failingNotice(endpoint, { since, now, disabledReason: null }))
+      await raise(failingNotice(endpoint, { start, since, now, disabledReason: null }))
   }
 
   return {
@@ -148,15 +149,21 @@ export function createEndpointHealth({
   }
 }
 
-// The occasion has the start of the failures and the status, so the event is raised once while the endpoint is active, and
-// once when it is disabled.
+// The occasion has the start of the streak, which an erasure does not change, and the status: the event is raised once
+// while the endpoint is active, and once when it is disabled.
 function failingNotice(
   endpoint: EndpointRow,
   {
+    start,
     since,
     now,
     disabledReason,
-  }: { since: number; now: number; disabledReason: EndpointFlaggedReason | null },
+  }: {
+    start: number
+    since: number
+    now: number
+    disabledReason: EndpointFlaggedReason | null
+  },
 ): Notice {
   const { id, organization_id: organizationId, environment, name } = endpoint
   const status = disabledReason === null ? 'active' : 'disabled'
@@ -166,7 +173,7 @@ function failingNotice(
     organizationId,
     environment,
     type: 'endpoint.failing',
-    occasion: `${id} ${failing_since} ${status}`,
+    occasion: `${id} ${start} ${status}`,
     subject: { type: 'webhook_endpoint', id },
     data: { object: 'webhook_endpoint_health', endpoint: health },
     at: now,

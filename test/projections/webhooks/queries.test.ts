@@ -6,7 +6,7 @@ import {
 } from '../../../projections/webhooks/list-deliveries.ts'
 import {
   findEvent,
-  findFirstFailures,
+  findFailureStreak,
   listEvents,
   readDeliveryStats,
   readQueueStats,
@@ -130,7 +130,7 @@ test('failed and skipped deliveries are listed separately, newest event first, b
 })
 
 const failures = async (n = 1) =>
-  (await findFirstFailures(world.pool, we(n))).map((time) => time - start)
+  (await findFailureStreak(world.pool, we(n))).failures.map((time) => time - start)
 const when = (ms: number) => ({ attempted_at: start + ms })
 
 test('an endpoint has been failing since its first failure after its last success', async () => {

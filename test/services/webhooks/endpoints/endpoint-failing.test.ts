@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { randomId } from '../../../../infra/ids.ts'
 import type { WebhookEndpointCreated } from '../../../../schemas/events.ts'
+import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -47,10 +50,14 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   }
 
   /** Delivers events, with one attempt each, and returns when the outcomes were evaluated. */
-  async function deliver(endpoint: Endpoint, count = 1, responds = 500): Promise<void> {
+  async function deliver(
+    endpoint: Endpoint,
+    count = 1,
+    { responds = 500, session = 'sid_1' } = {},
+  ): Promise<void> {
     response = responds
     const dispatcher = await start()
-    await world.raise(endpoint, count)
+    await world.raise(endpoint, count, { subject_id: session })
     await world.ended(endpoint)
     await dispatcher.stop()
     await world.readable()
@@ -75,7 +82,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     passed = 90 * minute
     await deliver(failing)
     expect(await notices(failing)).toMatchObject([{ endpoint_ids: [told.id] }])
-    await deliver(failing, 1, 410)
+    await deliver(failing, 1, { responds: 410 })
     await start()
     const requests = await eventually(() => {
       const received = receiver.requests.filter(({ path }) => path === '/told')
@@ -108,7 +115,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     const { failing: recovered } = await endpoints()
     await deliver(recovered, 3)
     passed = 30 * minute
-    await deliver(recovered, 1, 200)
+    await deliver(recovered, 1, { responds: 200 })
     passed = 61 * minute
     await deliver(recovered)
     const { failing: rare } = await endpoints()
@@ -118,14 +125,30 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     expect([...(await notices(recovered)), ...(await notices(rare))]).toEqual([])
   })
 
+  test('the others are not told again if the first failure is erased', async () => {
+    const { failing } = await endpoints()
+    const session = randomId('sid', randomBytes)
+    await deliver(failing, 1, { session })
+    passed = minute
+    await deliver(failing, 3)
+    passed = 70 * minute
+    await deliver(failing)
+    expect(await notices(failing)).toHaveLength(1)
+    const about = { organization_id: failing.organizationId }
+    await world.happen({ type: 'VisitorErased', data: visitorErased([session], about) })
+    passed = 80 * minute
+    await deliver(failing)
+    expect(await notices(failing)).toHaveLength(1)
+  })
+
   test('an endpoint that is only flagged is announced once, as active', async () => {
     const { failing } = await endpoints()
     const { id: endpointId, organizationId } = failing
     const serviceId = `told-${endpointId.slice(-20)}`
     await world.happen(serviceRegistered({ serviceId, organizationId, endpointId }))
-    await deliver(failing, 1, 410)
+    await deliver(failing, 1, { responds: 410 })
     passed = 120 * minute
-    await deliver(failing, 3, 410)
+    await deliver(failing, 3, { responds: 410 })
     passed = 180 * minute
     await deliver(failing)
     expect((await notices(failing)).map(({ data }) => JSON.parse(data).endpoint)).toMatchObject([
