@@ -52,9 +52,12 @@ export function AuditLog({ query }: { query: URLSearchParams }) {
         columns={{
           Time: ({ occurred_at }) => <RelativeTime at={occurred_at} />,
           Action: ({ type }) => describeAction(type),
-          Subject: ({ subject_id, view }) => (
-            <Subject id={subject_id} name={view?.name ?? keyName(subject_id)} />
-          ),
+          Subject: {
+            class: 'clip',
+            cell: ({ subject_id, view }) => (
+              <Subject id={subject_id} name={view?.name ?? keyName(subject_id)} />
+            ),
+          },
           Actor: ({ actor: { type, id } }) => (
             <a href={hrefWith({ actor_id: id })} title={`Show changes by ${id}`}>
               {type}: {keyName(id) ?? shortId(id)}
