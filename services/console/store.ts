@@ -24,7 +24,6 @@ import {
   maxIdleMs,
   maxSessionMs,
   sessionRetentionMs,
-  touchIntervalMs,
 } from './decide.ts'
 
 // Console sessions and login codes are not event-sourced, so that names can be deleted and the event log has no tokens.
@@ -190,17 +189,11 @@ export async function listOpenSessions(
   return rows
 }
 
-interface SessionAction {
-  /** The session that ends. */
-  id: string
-  now: number
-}
-
 /** Ends an open session within the caller's organization and environments. Returns false if there is none. */
 export async function endSession(
   db: Db,
   { organization, environments }: ConsoleSession,
-  { id, now }: SessionAction,
+  { id, now }: { id: string; now: number },
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `update tidegate.console_sessions set ended_at = $4
@@ -215,8 +208,8 @@ export async function touchSession(
   { id, now }: { id: string; now: number },
 ): Promise<void> {
   await db.query(
-    'update tidegate.console_sessions set last_used_at = $2 where id = $1 and last_used_at <= $2::bigint - $3',
-    [id, now, touchIntervalMs],
+    'update tidegate.console_sessions set last_used_at = greatest(last_used_at, $2) where id = $1',
+    [id, now],
   )
 }
 
@@ -224,7 +217,7 @@ export async function touchSession(
 export async function revokeAllForUser(
   db: Db,
   { organization, name, rights }: ConsoleSession,
-  { now }: Pick<SessionAction, 'now'>,
+  { now }: { now: number },
 ): Promise<void> {
   const keyId = 'keyId' in rights ? rights.keyId : null
   await db.query(
@@ -250,19 +243,14 @@ export async function revokeOrphaned(db: Db, now: number): Promise<void> {
   )
 }
 
-const maxPurgedSessions = 1000
-
-/** Deletes expired login codes, and up to 1000 old sessions with their rate limits. Returns the number of sessions. */
+/** Deletes expired login codes, and old sessions with their rate limits. Returns the number of sessions. */
 export async function purgeConsoleSessions(db: Db, now: number): Promise<number> {
   await db.query('delete from tidegate.console_codes where expires_at <= $1', [now])
   const { rows } = await db.query<{ id: ConsoleSessionId }>(
-    `delete from tidegate.console_sessions where id in (
-       select id from tidegate.console_sessions where created_at <= $1::bigint - $2
-       order by created_at limit $3 for update skip locked) returning id`,
-    [now, sessionRetentionMs, maxPurgedSessions],
+    'delete from tidegate.console_sessions where created_at <= $1 returning id',
+    [now - sessionRetentionMs],
   )
   const buckets = rows.map(({ id }) => bucketIdOf(id, 'person'))
-  if (buckets.length > 0)
-    await db.query('delete from tidegate.rate_limits where bucket = any($1)', [buckets])
+  await db.query('delete from tidegate.rate_limits where bucket = any($1)', [buckets])
   return rows.length
 }
