@@ -1048,6 +1048,23 @@ test('a dialog stays open until its secret is shown', async () => {
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
 })
 
+test('a dialog returns the focus to the menu that opened it, and closes when the page changes', async () => {
+  await open('live/webhooks')
+  await page.getByRole('link', { name: 'Refuses' }).click()
+  const menu = page.getByRole('button', { name: 'Actions for Refuses' })
+  const edit = async () => {
+    await menu.click()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('dialog').waitFor()
+  }
+  await edit()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => menu.evaluate((button) => button.matches(':focus'))).toBe(true)
+  await edit()
+  await page.goBack()
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+})
+
 test('a login link is not redeemed while the session is unknown, but after a retry', async () => {
   const logins: unknown[] = []
   person = null

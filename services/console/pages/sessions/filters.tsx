@@ -71,6 +71,9 @@ function Chip({ filter, filters }: { filter: UrlFilter; filters: readonly UrlFil
   )
 }
 
+const textInput = { type: 'search' } as const
+const scoreInput = { type: 'number', min: 0, max: 100 } as const
+
 /** A form for a filter. Its chip turns it into "is not". */
 export function AddFilter({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
   const filters = parseFilters(query)
@@ -100,7 +103,7 @@ export function AddFilter({ query, span }: { query: URLSearchParams; span: TimeS
         ))}
       </select>
       <input
-        type="search"
+        {...(field.startsWith('score') ? scoreInput : textInput)}
         aria-label="Value"
         placeholder="Value"
         value={text}
