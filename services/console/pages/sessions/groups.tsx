@@ -8,7 +8,6 @@ import { formatNumber, formatPercent } from '../shared/format.ts'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/loaded.tsx'
 import {
-  canBeEmpty,
   fieldNames,
   filterTitles,
   isGrouped,
@@ -91,9 +90,9 @@ export function GroupTable({ field, query, span }: GroupTableProps) {
             [filterTitles[field]]: {
               class: 'clip',
               cell: ({ kind, values }) => {
+                if (kind !== 'value') return kind === 'ended' ? 'expired' : kind
                 const value = values[field] ?? null
                 const text = valueText(field, value)
-                if (kind !== 'value' || (value === null && !canBeEmpty(field))) return kind
                 const only = withOnlyFilter(filters, { field, value, isNot: false })
                 return (
                   <a href={hrefOfFilters(only)} title={text}>
