@@ -15,6 +15,8 @@ export function Dialog({ title, onClose, isBusy = false, children }: DialogProps
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
+    // The focus returns to the button of the menu, not into the menu.
+    document.querySelector<HTMLElement>(':popover-open')?.hidePopover()
     dialog.current?.showModal()
     // Returns the focus.
     return () => dialog.current?.close()
