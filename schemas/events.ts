@@ -1760,7 +1760,7 @@ export interface WebhookEventRaised {
   route: WebhookRoute
 }
 
-/** An operator requested the redelivery of an ended delivery, from the start of the schedule. */
+/** An ended delivery was started again, with the full retry schedule. */
 export interface WebhookRedeliveryRequested {
   event_id: string
   delivery_id: string

@@ -78,7 +78,7 @@ function requestSummary({
   }
 }
 
-/** Builds an event that was never raised, because no endpoint was subscribed to it. */
+/** Builds an event that was never raised, because no endpoint was subscribed to it or accepted it. */
 export function unsentEvent(
   row: SessionEventRow,
   scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,

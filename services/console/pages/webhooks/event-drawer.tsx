@@ -41,7 +41,7 @@ export function EventDrawer({ path, nameOf }: EventDrawerProps) {
               }}
             />
             {event.webhook_deliveries.length === 0 && (
-              <p class="note">No endpoint was subscribed to this event.</p>
+              <p class="note">Not sent: no endpoint was subscribed, or a filter excluded it.</p>
             )}
             {event.webhook_deliveries.map((delivery) => (
               <Delivery
