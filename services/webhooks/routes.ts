@@ -1,21 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { DescribedHeader, DescribedWebhook } from '../../infra/http/openapi.ts'
 import { wireNames } from '../../infra/wire/names.ts'
+import { type DeliveryType, deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import { standardHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { type DeliveryRouteOptions, deliveryRoutes } from './deliveries/routes.ts'
 import { type EndpointRouteOptions, endpointRoutes } from './endpoints/routes.ts'
 import { type EventRouteOptions, eventRoutes } from './events/routes.ts'
-import {
-  alertClosedEvent,
-  alertOpenedEvent,
-  endpointFailingEvent,
-  fingerprintCalculatedEvent,
-  gateApprovedEvent,
-  gateApprovedResponse,
-  keyExpiringEvent,
-  resultPersistedEvent,
-  testEvent,
-} from './events/schemas.ts'
+import { bodySchema, gateApprovedResponse } from './events/schemas.ts'
 
 /** Adds `/v1/organizations/{organizationId}/webhooks/...` and `.../events`, and documents the webhooks sent. */
 export function webhookRoutes(
@@ -25,7 +16,7 @@ export function webhookRoutes(
   endpointRoutes(app, options)
   deliveryRoutes(app, options)
   eventRoutes(app, options)
-  for (const webhook of webhooks) app.describeWebhook(webhook)
+  for (const type of deliveryTypes) app.describeWebhook(describedWebhook(type))
 }
 
 const string = (pattern: string) => ({ type: 'string', pattern })
@@ -104,78 +95,61 @@ const approvalResponses: DescribedWebhook['responses'] = {
   default: { description: retrySchedule },
 }
 
-const shared = {
-  tag: 'Webhooks',
-  description:
-    'Verify one of the two signatures against the raw body before you parse it. Events can arrive out of order and more than once. Ignore members that you do not know.',
-  headers,
-  responses,
-}
-
-const webhooks: DescribedWebhook[] = [
-  {
-    ...shared,
-    type: 'session.fingerprint.calculated',
-    operationId: 'sessionFingerprintCalculatedWebhook',
+const webhooks: Record<
+  DeliveryType,
+  Pick<DescribedWebhook, 'summary' | 'description'> & Partial<DescribedWebhook>
+> = {
+  'session.fingerprint.calculated': {
     summary: 'Visitor identified',
-    description: `Sent at the first decision of a session that has a visitor, and again with a new id if a correction changes the visitor. ${shared.description}`,
-    body: fingerprintCalculatedEvent,
+    description:
+      'Sent at the first decision of a session that has a visitor, and again with a new id if a correction changes the visitor.',
   },
-  {
-    ...shared,
-    type: 'session.result.persisted',
-    operationId: 'sessionResultPersistedWebhook',
+  'session.result.persisted': {
     summary: 'Session result final',
-    description: `Sent once per session, at its first final decision. ${shared.description}`,
-    body: resultPersistedEvent,
+    description: 'Sent once per session, at its first final decision.',
   },
-  {
-    ...shared,
-    type: 'gate.session.approved',
-    operationId: 'gateSessionApprovedWebhook',
+  'gate.session.approved': {
     summary: 'Signup approved',
-    description: `Sent when a person approves a signup, only to the endpoint of the service. Create the account and respond with its encrypted credentials. Create one account per \`gate_session_id\`, because the event can arrive again after your response. ${shared.description}`,
+    description:
+      'Sent when a person approves a signup, only to the endpoint of the service. Create the account and respond with its encrypted credentials. Create one account per `gate_session_id`, because the event can arrive again after your response.',
     responses: approvalResponses,
-    body: gateApprovedEvent,
   },
-  {
-    ...shared,
-    type: 'key.expiring',
-    operationId: 'keyExpiringWebhook',
+  'key.expiring': {
     summary: 'API key expires soon',
-    description: `Sent once per expiry, a week before it, or at half of the key's lifetime if that is later. ${shared.description}`,
-    body: keyExpiringEvent,
+    description:
+      "Sent once per expiry, a week before it, or at half of the key's lifetime if that is later.",
   },
-  {
-    ...shared,
-    type: 'endpoint.failing',
-    operationId: 'endpointFailingWebhook',
+  'endpoint.failing': {
     summary: 'Webhook endpoint fails',
-    description: `Sent when an endpoint has failed for an hour, and when it is disabled automatically. Goes to the other subscribed endpoints of its environment. ${shared.description}`,
-    body: endpointFailingEvent,
+    description:
+      'Sent when an endpoint has had no success for an hour and at least three failed attempts, and when it is disabled automatically. Goes to the other subscribed endpoints of its environment.',
   },
-  {
-    ...shared,
-    type: 'alert.opened',
-    operationId: 'alertOpenedWebhook',
+  'alert.opened': {
     summary: 'Alert opened',
-    description: `Sent when the sessions of a view reach the threshold of an alert. ${shared.description}`,
-    body: alertOpenedEvent,
+    description: 'Sent when the sessions of a view reach the threshold of an alert.',
   },
-  {
-    ...shared,
-    type: 'alert.closed',
-    operationId: 'alertClosedWebhook',
+  'alert.closed': {
     summary: 'Alert closed',
-    description: `Sent when an open alert has stayed below its threshold for three checks. ${shared.description}`,
-    body: alertClosedEvent,
+    description: 'Sent when an open alert has stayed below its threshold for three checks.',
   },
-  {
-    ...shared,
-    type: 'webhook.test',
+  'webhook.test': {
     operationId: 'testWebhook',
     summary: 'Test event',
-    description: `Sent only on request. Needs no subscription. ${shared.description}`,
-    body: testEvent,
+    description: 'Sent only on request. Needs no subscription.',
   },
-]
+}
+
+function describedWebhook(type: DeliveryType): DescribedWebhook {
+  const { description, ...webhook } = webhooks[type]
+  const name = type.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase())
+  return {
+    type,
+    operationId: `${name}Webhook`,
+    tag: 'Webhooks',
+    description: `${description} Verify one of the two signatures against the raw body before you parse it. Events can arrive out of order and more than once. Ignore members that you do not know.`,
+    headers,
+    responses,
+    body: bodySchema(type, `${name.charAt(0).toUpperCase()}${name.slice(1)}WebhookEvent`),
+    ...webhook,
+  }
+}

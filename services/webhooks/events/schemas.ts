@@ -5,7 +5,7 @@ import {
   deliveryEnvelopeSchema,
   deliveryRequestSchema,
 } from '../../../infra/wire/delivery-envelope.ts'
-import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
+import { type DeliveryType, deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   agent,
@@ -236,33 +236,22 @@ const envelope = z
   })
   .meta({ id: 'WebhookEventEnvelope' })
 
-const ofType = <Type extends string, Data extends z.ZodType>(type: Type, data: Data, id: string) =>
-  z.intersection(envelope, z.looseObject({ type: z.literal(type), data })).meta({ id })
+const payloads: Record<DeliveryType, z.ZodType> = {
+  'session.fingerprint.calculated': fingerprintPayload,
+  'session.result.persisted': resultPayload,
+  'gate.session.approved': approvalPayload,
+  'key.expiring': keyPayload,
+  'endpoint.failing': endpointPayload,
+  'alert.opened': alertPayload,
+  'alert.closed': alertPayload,
+  'webhook.test': testPayload,
+}
 
-export const fingerprintCalculatedEvent = ofType(
-  'session.fingerprint.calculated',
-  fingerprintPayload,
-  'SessionFingerprintCalculatedWebhookEvent',
-)
-export const resultPersistedEvent = ofType(
-  'session.result.persisted',
-  resultPayload,
-  'SessionResultPersistedWebhookEvent',
-)
-export const gateApprovedEvent = ofType(
-  'gate.session.approved',
-  approvalPayload,
-  'GateSessionApprovedWebhookEvent',
-)
-export const keyExpiringEvent = ofType('key.expiring', keyPayload, 'KeyExpiringWebhookEvent')
-export const endpointFailingEvent = ofType(
-  'endpoint.failing',
-  endpointPayload,
-  'EndpointFailingWebhookEvent',
-)
-export const alertOpenedEvent = ofType('alert.opened', alertPayload, 'AlertOpenedWebhookEvent')
-export const alertClosedEvent = ofType('alert.closed', alertPayload, 'AlertClosedWebhookEvent')
-export const testEvent = ofType('webhook.test', testPayload, 'WebhookTestWebhookEvent')
+/** Returns the schema of the body of a delivery. `id`: its name in the OpenAPI document. */
+export const bodySchema = (type: DeliveryType, id: string) =>
+  z
+    .intersection(envelope, z.looseObject({ type: z.literal(type), data: payloads[type] }))
+    .meta({ id })
 
 export const deliverySchema = z
   .strictObject({
