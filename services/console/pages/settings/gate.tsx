@@ -6,7 +6,7 @@ import type {
 } from '../../../gate/management/schemas.ts'
 import type { ManagedGateService } from '../../../gate/registry/schemas.ts'
 import { currentPage, serverPath } from '../shared/address.ts'
-import { callApi, type ResponseState, useResponse } from '../shared/api.ts'
+import { callApi, useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { showForm } from '../shared/form-dialog.tsx'
 import { formatNumber, formatPercent } from '../shared/format.ts'
@@ -41,7 +41,7 @@ export function GateSettings({ query }: { query: URLSearchParams }) {
               <a href={`${serverPath}/docs/guide/gate-services`}>Register a service</a>
             </p>
           ) : (
-            <Services services={data} countsPath={countsPath} />
+            data.map((service) => <Service key={service.id} {...{ service, countsPath }} />)
           )
         }
       </Loaded>
@@ -51,34 +51,13 @@ export function GateSettings({ query }: { query: URLSearchParams }) {
   )
 }
 
-interface ServicesProps {
-  services: ManagedGateService[]
+interface ServiceProps {
+  service: ManagedGateService
   countsPath: string
 }
 
-function Services({ services, countsPath }: ServicesProps) {
+function Service({ service, countsPath }: ServiceProps) {
   const counts = useResponse<{ data: GateSignupCounts }>(countsPath)
-  return (
-    <>
-      {services.map((service) => (
-        <Service key={service.id} service={service} counts={counts} />
-      ))}
-      {counts.data?.data.complete === false && (
-        <p class="hint">
-          Too many signups to count. Showing those since{' '}
-          <RelativeTime at={counts.data.data.since} />.
-        </p>
-      )}
-    </>
-  )
-}
-
-interface ServiceProps {
-  service: ManagedGateService
-  counts: ResponseState<{ data: GateSignupCounts }>
-}
-
-function Service({ service, counts }: ServiceProps) {
   const { id, name, status, discoverable, verified_domain: domain, branding } = service
   const preview = `${serverPath}/console/consent-preview/${currentPage.value?.environment}/${id}`
   const open = discoverable ? ['good', 'open for signups'] : ['', 'not listed']
@@ -101,8 +80,15 @@ function Service({ service, counts }: ServiceProps) {
         </a>
       </header>
       <Loaded response={counts}>
-        {({ data }) => (
-          <Funnel counts={data.services.find(({ service_id }) => service_id === id)} />
+        {({ data: { services, complete, since } }) => (
+          <>
+            <Funnel counts={services.find(({ service_id }) => service_id === id)} />
+            {!complete && (
+              <p class="hint">
+                Too many signups to count. Showing those since <RelativeTime at={since} />.
+              </p>
+            )}
+          </>
         )}
       </Loaded>
     </section>

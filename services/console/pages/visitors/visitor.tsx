@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ErrorDetails } from '../../../../infra/errors/field-problem.ts'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
@@ -39,8 +40,8 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
   const visitor = useResponse<{ data: VisitorSummary }>(paths.visitor)
   const sessions = usePages<SessionSummary>(paths.sessions)
   const [selected, setSelected] = useState<string[]>([])
-  const { merged_into: mergedInto, erasure } = visitor.failure?.details ?? {}
-  if (mergedInto || erasure) return <Gone {...{ id, mergedInto, erasure }} />
+  const { details } = visitor.failure ?? {}
+  if (details?.merged_into || details?.erasure) return <Gone id={id} {...details} />
   // A split moves the selected sessions away.
   const shown = selected.filter((sessionId) => sessions.rows.some((row) => row.id === sessionId))
   return (
@@ -70,13 +71,7 @@ function VisitorView({ id, onErased }: { id: string; onErased: (erasure: Erasure
   )
 }
 
-interface GoneProps {
-  id: string
-  mergedInto: string | undefined
-  erasure: Pick<Erasure, 'id' | 'erased_at'> | undefined
-}
-
-function Gone({ id, mergedInto, erasure }: GoneProps) {
+function Gone({ id, merged_into: mergedInto, erasure }: ErrorDetails & { id: string }) {
   return (
     <section class="note">
       <h1>{erasure ? 'This visitor was erased' : 'This visitor was merged into another'}</h1>
