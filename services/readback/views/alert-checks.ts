@@ -62,7 +62,8 @@ export async function checkAlerts(options: AlertCheckOptions): Promise<number> {
   return processDueItems(readPool, 'alert-checks', {
     findDue: (tx, limit) => findDueAlerts(tx, { now: clock(), recheckMs, limit }),
     async work(alert) {
-      const failed = { ...alert, last_checked_at: clock() }
+      const last_value = alert.is_announced ? null : alert.last_value
+      const failed = { ...alert, last_value, last_checked_at: clock() }
       await checkAlert(options, alert).catch(async (err) => {
         logger.error({ err, alert_id: alert.id }, 'failed to check an alert; retrying')
         // The others come first in the next run. Has no effect once the check is stored.

@@ -15,11 +15,19 @@ const dayMs = 24 * 60 * 60 * 1000
 const maxDaysBefore = 7
 // Keeps the time of a multiple's eight counts below the limit of the transaction with the lock, which is idle meanwhile.
 const maxRowsOfMultiple = 100_000
-const searchLimits = { sessions: 1000, pages: 5 }
+const maxPages = { count: 5, share: 5, multiple: 1 }
 
 interface Conditions {
   filters: SessionFilters
   search?: string | undefined
+}
+
+/** Sessions that match, and the start of the range in which they were counted. */
+interface RangeCount {
+  sessions: number
+  since: number
+  /** Sessions whose filtered fields have expired. */
+  ended?: number
 }
 
 /** Counts what the alert's value is calculated from. Too many sessions shorten the window. */
@@ -29,67 +37,60 @@ export async function countForAlert(
   { conditions, until }: { conditions: Conditions; until: number },
 ): Promise<AlertCounts> {
   const scope = { organizationId, environment }
-  const window = { since: until - window_minutes * 60_000, until }
-  const count = (query: Conditions, range: TimeRange) =>
-    query.search
-      ? countSearch(tx, scope, query, range)
-      : countFiltered(tx, scope, query, { ...range, isMultiple: kind === 'multiple' })
-  const { sessions: matching, since } = await count(conditions, window)
+
+  async function count(
+    range: TimeRange,
+    { search, ...others }: Conditions = conditions,
+  ): Promise<RangeCount> {
+    const filters = { ...others.filters, ...range }
+    if (search) return countSearch(tx, scope, { search, filters, maxPages: maxPages[kind] })
+    const plan = await planCount(tx, scope, {
+      filters,
+      interval: 'none',
+      groupBy: [],
+      top: 1,
+      countsDistinct: false,
+      ...(kind === 'multiple' && { maxRows: maxRowsOfMultiple }),
+    })
+    return countPlanned(tx, scope, plan)
+  }
+
+  const { sessions: matching, since } = await count({
+    since: until - window_minutes * 60_000,
+    until,
+  })
   if (since >= until) throw new Error('too many sessions in the last hour to count')
-  const total = kind === 'share' ? (await count({ filters: {} }, { since, until })).sessions : 0
+  const total = kind === 'share' ? (await count({ since, until }, { filters: {} })).sessions : 0
   const earliest = kind === 'multiple' ? await findEarliestDecisionTime(tx, scope) : null
   const days = Math.min(maxDaysBefore, Math.floor((since - (earliest ?? since)) / dayMs))
   const before: number[] = []
   for (let day = 1; day <= days; day++) {
     const range = { since: since - day * dayMs, until: until - day * dayMs }
-    const counted = await count(conditions, range)
+    const { sessions, ended = 0, since: start } = await count(range)
     // Sessions whose decisions have expired can't match.
-    if (counted.ended > 0 || counted.since >= range.until) continue
-    before.push((counted.sessions * (until - since)) / (range.until - counted.since))
+    if (ended === 0 && start < range.until)
+      before.push((sessions * (until - since)) / (range.until - start))
   }
   return { matching, total, before }
-}
-
-interface RangeCount {
-  sessions: number
-  /** Sessions whose filtered fields have expired. */
-  ended: number
-  /** Start of the range in which they were counted. */
-  since: number
-}
-
-async function countFiltered(
-  tx: Tx,
-  scope: DataScope,
-  { filters }: Conditions,
-  { isMultiple, ...range }: TimeRange & { isMultiple: boolean },
-): Promise<RangeCount> {
-  const plan = await planCount(tx, scope, {
-    filters: { ...filters, ...range },
-    interval: 'none',
-    groupBy: [],
-    top: 1,
-    countsDistinct: false,
-    ...(isMultiple && { maxRows: maxRowsOfMultiple }),
-  })
-  return countPlanned(tx, scope, plan)
 }
 
 async function countSearch(
   tx: Tx,
   scope: DataScope,
-  { filters, search }: Conditions,
-  range: TimeRange,
+  { maxPages, ...query }: { search: string; filters: SessionFilters & TimeRange; maxPages: number },
 ): Promise<RangeCount> {
-  const query = { search, filters: { ...filters, ...range }, limit: searchLimits.sessions }
   let sessions = 0
   let after: SessionPosition | undefined
-  for (let page = 0; page < searchLimits.pages; page++) {
-    const { rows, hasMore, readTo } = await listSessions(tx, scope, { ...query, after })
+  for (let page = 0; page < maxPages; page++) {
+    const { rows, hasMore, readTo } = await listSessions(tx, scope, {
+      ...query,
+      limit: 1000,
+      after,
+    })
     sessions += rows.length
     const last = rows.at(-1)
-    if (!hasMore) return { sessions, ended: 0, since: range.since }
+    if (!hasMore) return { sessions, since: query.filters.since }
     after = readTo ?? (last && { value: last.latest_decision.evaluated_at, id: last.id })
   }
-  return { sessions, ended: 0, since: after?.value ?? range.since }
+  return { sessions, since: after?.value ?? query.filters.since }
 }

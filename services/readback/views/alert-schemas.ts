@@ -14,7 +14,7 @@ const kind = z
 const threshold = z
   .number()
   .describe(
-    'Value at which the alert opens: an integer from 1 to 1000000 for `count`, above 0 and at most 100 for `share`, above 1 and at most 1000 for `multiple`; at most two decimals.',
+    'Value at which the alert opens: for `count` an integer from 1 to 1000000, for `share` from 0.01 to 100, for `multiple` from 1.01 to 1000, with at most two decimals.',
   )
 const windowMinutes = z
   .int()
@@ -45,7 +45,10 @@ export const alertSchema = z
     status: z.enum(['quiet', 'open']).describe('Open until three checks in a row are quiet.'),
     opened_at: timestamp.nullable().describe('Last time when it opened.'),
     closed_at: timestamp.nullable().describe('Null while open.'),
-    last_value: z.number().nullable().describe('Null without a check, or with too few sessions.'),
+    last_value: z
+      .number()
+      .nullable()
+      .describe('Null without a check, with too few sessions, or if the check failed.'),
     last_checked_at: timestamp.nullable(),
     created_at: timestamp,
     updated_at: timestamp,

@@ -97,7 +97,10 @@ export async function storeAlertEdit(tx: Tx, { type, alert }: AlertEdit): Promis
 
 export type DueAlert = AlertRow & { query: string }
 
-/** Returns the alerts that were not checked within `recheckMs`, with the query of their view. */
+/**
+ * Returns the alerts that were not checked within `recheckMs`, with the query of their view: first one of each
+ * environment, so that an environment with many slow alerts doesn't delay the others.
+ */
 export async function findDueAlerts(
   db: Db,
   { now, recheckMs, limit }: { now: number; recheckMs: number; limit: number },
@@ -107,7 +110,9 @@ export async function findDueAlerts(
      join tidegate.views v on v.id = a.view_id
      -- A check in the future was made by a clock that was ahead.
      where coalesce(a.last_checked_at, 0) not between $1 and $2
-     order by a.last_checked_at nulls first, a.id limit $3`,
+     order by row_number() over (
+       partition by a.organization_id, a.environment order by a.last_checked_at nulls first, a.id
+     ), a.last_checked_at nulls first, a.id limit $3`,
     [now - recheckMs + 1, now, limit],
   )
   return rows

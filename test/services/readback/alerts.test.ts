@@ -11,7 +11,7 @@ import {
   checkAlerts,
 } from '../../../services/readback/views/alert-checks.ts'
 import { alertValue, decideCheck } from '../../../services/readback/views/alert-decide.ts'
-import type { AlertState } from '../../../services/readback/views/alert-store.ts'
+import { type AlertState, findDueAlerts } from '../../../services/readback/views/alert-store.ts'
 import { purgeViewsOfDeleted } from '../../../services/readback/views/store.ts'
 import { runDispatcher } from '../../../services/webhooks/dispatch/dispatcher.ts'
 import { createWebhookMeter } from '../../../services/webhooks/metrics.ts'
@@ -165,8 +165,11 @@ describe('the API', () => {
   test.each([
     [{ threshold: 0 }, 'threshold must be an integer from 1 to 1000000 for the kind count'],
     [{ threshold: 1.5 }, 'threshold must be an integer'],
-    [{ kind: 'share', threshold: 101 }, 'threshold must be a percentage above 0, at most 100'],
-    [{ kind: 'multiple', threshold: 1 }, 'threshold must be a number above 1, at most 1000'],
+    [
+      { kind: 'share', threshold: 101 },
+      'threshold must be a number with at most two decimals from 0.01 to 100 for the kind share',
+    ],
+    [{ kind: 'multiple', threshold: 1 }, 'from 1.01 to 1000 for the kind multiple'],
     [{ kind: 'share', threshold: 12.345 }, 'at most two decimals'],
     [{ kind: 'sum' }, 'kind must be one of count, share, multiple'],
     [{ window_minutes: 4 }, 'window_minutes'],
@@ -181,7 +184,7 @@ describe('the API', () => {
   test('checks the threshold against the kind that the alert has', async () => {
     const id = await alertOn('', { kind: 'share', threshold: 50 })
     const { status, body } = await send('PATCH', `/alerts/${id}`, { threshold: 200 })
-    expect([status, body.error.message]).toEqual([422, expect.stringContaining('percentage')])
+    expect([status, body.error.message]).toEqual([422, expect.stringContaining('from 0.01 to 100')])
     expect((await send('PATCH', `/alerts/${id}`, { kind: 'count', threshold: 200 })).status).toBe(
       200,
     )
@@ -362,6 +365,16 @@ describe('a check', () => {
     expect(await alertWith(id)).toMatchObject({ status: 'open', last_value: 3 })
   })
 
+  test('of one alert in each environment comes first', async () => {
+    const slow: string[] = []
+    for (let i = 0; i < 9; i++) slow.push(await alertOn(''))
+    acme = await api.organization()
+    const other = await alertOn('')
+    const due = await findDueAlerts(api.pool, { now: api.now.ms, recheckMs: 0, limit: 1000 })
+    const order = due.map(({ id }) => id).filter((id) => [...slow, other].includes(id))
+    expect([order.length, order.indexOf(other) < 2]).toEqual([10, true])
+  })
+
   test('happens once, in several processes', async () => {
     await subscribe()
     await alertOn('verdict=bot', { threshold: 3 })
@@ -391,6 +404,29 @@ describe('a check', () => {
     expect(errors).toMatchObject([{ details: { alert_id: failing } }])
     expect(await raisedEvents()).toMatchObject([{ type: 'alert.opened' }])
     expect(await alertWith(working)).toMatchObject({ status: 'open', last_value: 3 })
+  })
+
+  test('that fails leaves no value, and is repeated', async () => {
+    const id = await alertOn('verdict=bot', { threshold: 4 })
+    await score(recent(3), bots)
+    await checkAfterMinutes(1)
+    const { readPool } = api.core
+    let connections = 0
+    const failing = Object.create(readPool, {
+      query: { value: readPool.query.bind(readPool) },
+      // The first connection holds the lock.
+      connect: {
+        value: () => (++connections > 1 ? Promise.reject(new Error('no')) : readPool.connect()),
+      },
+    })
+    const errors: unknown[] = []
+    await checkAfterMinutes(1, { logger: recording(errors), readPool: failing })
+    expect(errors).toContainEqual(
+      expect.objectContaining({ details: expect.objectContaining({ alert_id: id }) }),
+    )
+    expect(await alertWith(id)).toMatchObject({ status: 'quiet', last_value: null })
+    await checkAfterMinutes(1)
+    expect(await alertWith(id)).toMatchObject({ status: 'quiet', last_value: 3 })
   })
 
   test('is skipped while the read model is behind', async () => {
