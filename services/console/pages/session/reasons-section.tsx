@@ -2,10 +2,11 @@ import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Panel } from '../shared/panel.tsx'
 import { signalName } from '../shared/signal-names.ts'
 import { type Reason, reasonsOf } from './reasons.ts'
-import { type FindSignal, withCode } from './signals.tsx'
+import { createSignalFinder, type FindSignal, withCode } from './signals.tsx'
 
 /** The reasons for a bot and for a human, in words, and the context. */
-export function ReasonsSection({ session, find }: { session: SessionDetail; find: FindSignal }) {
+export function ReasonsSection({ session }: { session: SessionDetail }) {
+  const find = createSignalFinder(session)
   const context = session.highlights.filter(({ effect }) => effect === 'context')
   return (
     <>

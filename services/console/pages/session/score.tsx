@@ -4,18 +4,13 @@ import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { Panel } from '../shared/panel.tsx'
 import { VerdictBadge } from '../shared/values.tsx'
-import { type FindSignal, SignalDetails, SignalList } from './signals.tsx'
+import { createSignalFinder, type FindSignal, SignalDetails, SignalList } from './signals.tsx'
 
 /** The steps from 0 to the score, followed by the signals that fired without changing it. */
-export function ScoreBreakdown({
-  session: { scoring, signals_fired: fired },
-  score,
-  find,
-}: {
-  session: SessionDetail
-  score: ScoreExplanation
-  find: FindSignal
-}) {
+export function ScoreBreakdown({ session }: { session: SessionDetail }) {
+  const { scoring, score, signals_fired: fired } = session
+  if (!score) return null
+  const find = createSignalFinder(session)
   const context = fired.filter(({ role }) => role === 'context').map(({ signal }) => signal)
   return (
     <Panel title="Score breakdown">

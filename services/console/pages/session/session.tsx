@@ -10,7 +10,6 @@ import { RelatedSection } from './related.tsx'
 import { ScoreBreakdown } from './score.tsx'
 import './session.css'
 import { SessionContext } from './session-context.tsx'
-import { createSignalFinder } from './signals.tsx'
 import { TimelineSection } from './timeline.tsx'
 
 export function SessionPage({ id }: { id: string }) {
@@ -39,14 +38,12 @@ export function SessionView({ id }: { id: string }) {
 }
 
 function Session({ session }: { session: SessionDetail }) {
-  const { score } = session
-  const find = createSignalFinder(session)
   return (
     <article class="session">
       <SessionHeader session={session} />
       <div class="why">
-        <ReasonsSection session={session} find={find} />
-        {score && <ScoreBreakdown session={session} score={score} find={find} />}
+        <ReasonsSection session={session} />
+        <ScoreBreakdown session={session} />
       </div>
       <div class="beside">
         <TimelineSection session={session} />
