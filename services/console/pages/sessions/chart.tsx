@@ -56,7 +56,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
     navigate(hrefWith(timeParameters(zoom)))
   }
   return (
-    <figure class="chart">
+    <figure class="chart panel">
       <figcaption class="row">
         {children}
         <Legend {...{ buckets, series, interval, hovered }} />
