@@ -31,21 +31,18 @@ export interface PageAddress {
   query: URLSearchParams
 }
 
-const isEnvironment = (text: string | undefined): text is EnvironmentName =>
-  environments.some((name) => name === text)
-const isPage = (text: string | undefined): text is PageName => pageNames.some((p) => p === text)
-
 /** The page at the current URL; null if the URL matches no page. */
 export const currentPage = computed<PageAddress | null>(() => {
   const { pathname, searchParams: query } = address.value
   const parts = pathname.slice(consolePath.length).split('/').filter(Boolean)
-  const [environment = person.value?.environments[0] ?? 'live', page = 'overview', id = null] =
-    parts
-  if (!isEnvironment(environment) || !isPage(page) || parts.length > 3) return null
+  const [first = person.value?.environments[0] ?? 'live', second = 'overview', id = null] = parts
+  const environment = environments.find((name) => name === first)
+  const page = pageNames.find((name) => name === second)
+  if (!environment || !page || parts.length > 3) return null
   return { environment, page, id, query }
 })
 
-export interface LinkTarget {
+interface LinkTarget {
   environment?: EnvironmentName
   page: PageName
   id?: string

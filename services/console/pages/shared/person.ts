@@ -5,7 +5,7 @@ import type { LoggedInPerson } from '../../schemas.ts'
 export const person = signal<LoggedInPerson | null | undefined>(undefined)
 
 export const hasScope = (scope: string): boolean =>
-  person.value?.scopes.some((one) => one === scope || one === '*') ?? false
+  person.value?.scopes.some((granted) => granted === scope || granted === '*') ?? false
 
 export const organizationPath = (): string =>
   `/v1/organizations/${person.value?.organization.id ?? ''}`

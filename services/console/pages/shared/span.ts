@@ -33,15 +33,13 @@ export interface TimeSpan {
 }
 
 const presets: readonly Preset[] = ['1h', '24h', '7d', '30d']
-const isPreset = (text: string | null): text is Preset => presets.some((name) => name === text)
 
 /** Returns the period in a URL: from `since` to `until`, or the `last` hours or days before `now`. */
 export function spanOf(query: URLSearchParams, now: number): TimeSpan {
   const [from, to] = [query.get('since'), query.get('until')].map((text) => Date.parse(text ?? ''))
   if (from !== undefined && to !== undefined && from < to)
     return { since: from, until: to, last: undefined }
-  const text = query.get('last')
-  const last = isPreset(text) ? text : defaultPreset
+  const last = presets.find((name) => name === query.get('last')) ?? defaultPreset
   return { since: now - presetMs[last], until: now, last }
 }
 
