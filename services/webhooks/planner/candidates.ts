@@ -30,62 +30,19 @@ export interface EventCandidate {
   traceparent: string | undefined
 }
 
-/*
- * Stages of a candidate. Each arrow to the right needs a query, so the earlier stages filter first.
- *
- *   ┌─────────┐ find subscribers   ┌────────────┐ find earlier events   ┌─────┐ appended
- *   │ pending │ ─────────────────▶ │ subscribed │ ────────────────────▶ │ due │ ─────────┐
- *   └────┬────┘                    └─────┬──────┘                       └─────┘          │
- *        │ none                          │ raised before                                 │
- *        ▼                               ▼                                               │
- *   ┌──────────────┐               ┌─────────┐                                           │
- *   │ unsubscribed │ ────────────▶ │ settled │ ◀─────────────────────────────────────────┘
- *   └──────────────┘               └─────────┘
- */
-export type CandidateStage =
-  /** The subscribers have not been queried. */
-  | { name: 'pending' }
-  /** No subscribed endpoint accepted the first decision that has this event, so the event is never raised. */
-  | { name: 'unsubscribed' }
-  /** These endpoints are subscribed. Earlier events have not been queried. */
-  | { name: 'subscribed'; endpointIds: string[] }
-  /** To be raised for these endpoints. */
-  | { name: 'due'; endpointIds: string[] }
-  /** Raised before, or no subscribed endpoint accepted an earlier decision. */
-  | { name: 'settled' }
-
-type Subscribers = ReadonlyMap<string, Subscriber[]>
-
-/** Caches and query results that determine the stage of a candidate. */
-export interface StageLookups {
-  /** Cached ids of settled events. */
-  settled: { has(id: string): boolean }
-  /** Cached names of subscriptions without an endpoint. */
-  unsubscribed: { has(subscription: string): boolean }
-  /** By name of the subscription; undefined until queried. */
-  subscribers?: Subscribers
-  /** Ids of events that were raised, or had no subscriber for an earlier decision; undefined until queried. */
-  raised?: ReadonlySet<string>
-}
-
-export function stageOf(candidate: EventCandidate, lookups: StageLookups): CandidateStage {
-  if (lookups.settled.has(candidate.id)) return { name: 'settled' }
-  if (lookups.unsubscribed.has(subscriptionName(candidate))) return { name: 'unsubscribed' }
-  if (!lookups.subscribers) return { name: 'pending' }
-  const endpointIds = endpointsFor(candidate, lookups.subscribers)
-  if (endpointIds.length === 0) return { name: 'unsubscribed' }
-  if (!lookups.raised) return { name: 'subscribed', endpointIds }
-  return lookups.raised.has(candidate.id) ? { name: 'settled' } : { name: 'due', endpointIds }
-}
-
 // Between the clocks of two servers.
 const maxClockSkewMs = 60_000
 
-// Excludes endpoints that were created after the decision, because a replay of the topic must not notify them.
-function endpointsFor(candidate: EventCandidate, subscribers: Subscribers): string[] {
-  const endpoints = subscribers.get(subscriptionName(candidate)) ?? []
+/**
+ * Returns the ids of the subscribed endpoints whose filter accepts the decision. Excludes endpoints that were created
+ * after it, because a replay of the topic must not notify them.
+ */
+export function endpointsFor(
+  candidate: EventCandidate,
+  subscribers: ReadonlyMap<string, Subscriber[]>,
+): string[] {
   const latest = candidate.decision.evaluated_at + maxClockSkewMs
-  return endpoints
+  return (subscribers.get(subscriptionName(candidate)) ?? [])
     .filter(({ created_at, filter }) => created_at <= latest && isAccepted(candidate, filter))
     .map(({ id }) => id)
 }
@@ -101,8 +58,8 @@ export const subscriptionOf = ({ decision, type }: EventCandidate) => ({
   type,
 })
 
-// Same format as the keys of `findSubscribedEndpoints`.
-const subscriptionName = ({ decision, type }: EventCandidate): string =>
+/** Returns the key of the subscription in the result of `findSubscribedEndpoints`. */
+export const subscriptionName = ({ decision, type }: EventCandidate): string =>
   `${decision.organization_id} ${decision.environment} ${type}`
 
 /** Returns the webhook events of a decision; none for an erased session, whose events are unreadable. */

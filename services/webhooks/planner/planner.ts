@@ -30,8 +30,9 @@ import {
   candidatesOf,
   dedupeById,
   type EventCandidate,
+  endpointsFor,
   reassignmentsByEventId,
-  stageOf,
+  subscriptionName,
   subscriptionOf,
 } from './candidates.ts'
 
@@ -120,7 +121,7 @@ const unsubscribedTtlMs = 1000
 // after a crash. The event id is derived from the session, and the read model keeps the first record of an id with its
 // endpoints. The caches only make duplicate records rare.
 //
-// Subscriptions: only endpoints that were subscribed at the first decision get the event. Events are raised only while
+// Subscriptions: only endpoints that were subscribed at the first decision and accept it get the event. Events are raised only while
 // the webhooks read model has caught up, because it then has every endpoint whose creation was acknowledged.
 function createRaiser({
   log,
@@ -133,22 +134,19 @@ function createRaiser({
   const unsubscribed = createLru<string, true>(maxCached, { ttl: unsubscribedTtlMs })
   let subscriptionsVersion = 0
 
-  async function findDue(pending: EventCandidate[]): Promise<Due[]> {
+  async function findDue(candidates: EventCandidate[]): Promise<Due[]> {
     const versionBefore = subscriptionsVersion
     await catchUpGate.waitUntilCaughtUp()
-    const subscribers = await findSubscribedEndpoints(pool, pending.map(subscriptionOf))
-    const lookups = { settled, unsubscribed, subscribers }
-    const subscribed = pending.filter(
-      (candidate) => stageOf(candidate, lookups).name === 'subscribed',
-    )
-    const raised = subscribed.length > 0 ? await findSettled(pool, subscribed) : new Set<string>()
+    const subscribers = await findSubscribedEndpoints(pool, candidates.map(subscriptionOf))
     const isUnchanged = subscriptionsVersion === versionBefore
     for (const [name, endpoints] of subscribers)
       if (isUnchanged && endpoints.length === 0) unsubscribed.set(name, true)
-    return subscribed.flatMap((candidate) => {
-      const stage = stageOf(candidate, { ...lookups, raised })
-      return stage.name === 'due' ? [{ candidate, endpointIds: stage.endpointIds }] : []
-    })
+    const subscribed = candidates
+      .map((candidate) => ({ candidate, endpointIds: endpointsFor(candidate, subscribers) }))
+      .filter(({ endpointIds }) => endpointIds.length > 0)
+    if (subscribed.length === 0) return []
+    const settledIds = await findSettled(pool, subscribed)
+    return subscribed.filter(({ candidate }) => !settledIds.has(candidate.id))
   }
 
   async function append(due: Due[], now: number): Promise<void> {
@@ -162,7 +160,7 @@ function createRaiser({
     async raise(candidates: EventCandidate[], now: number): Promise<void> {
       const distinct = dedupeById(candidates)
       const pending = distinct.filter(
-        (candidate) => stageOf(candidate, { settled, unsubscribed }).name === 'pending',
+        (candidate) => !settled.has(candidate.id) && !unsubscribed.has(subscriptionName(candidate)),
       )
       const due = pending.length > 0 ? await findDue(pending) : []
       if (due.length > 0) await append(due, now)
@@ -183,8 +181,11 @@ interface Due {
 }
 
 /** Returns the ids of candidates that were raised before, or whose event belongs to an earlier decision. */
-async function findSettled(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
-  const events = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
+async function findSettled(db: Db, subscribed: Due[]): Promise<Set<string>> {
+  const events = subscribed.map(({ candidate: { id, decision } }) => ({
+    id,
+    decisionId: decision.event_id,
+  }))
   const ids = events.map(({ id }) => id)
   const [raised, earlier] = await Promise.all([
     findRaisedEventIds(db, ids),
