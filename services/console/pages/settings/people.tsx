@@ -56,6 +56,7 @@ export function People() {
             ) : (
               <button
                 type="button"
+                class="plain danger"
                 aria-label={`End session of ${session.name}`}
                 onClick={() => end(session)}
               >

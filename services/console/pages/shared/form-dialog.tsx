@@ -103,7 +103,12 @@ function FormDialog(props: FormDialogProps & { onClose: () => void }) {
           <button type="button" disabled={isRunning} onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class={typed ? 'danger' : 'button'} disabled={isRunning}>
+          {/* Without fields, it confirms an action that takes something away. */}
+          <button
+            type="submit"
+            class={fields.length === 0 ? 'danger' : 'button'}
+            disabled={isRunning}
+          >
             {action}
           </button>
         </div>
