@@ -1,4 +1,5 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
+import { filterTitles } from '../sessions/fields.ts'
 import { hrefOf } from '../shared/address.ts'
 import { useResponse } from '../shared/api.ts'
 import { DataTable } from '../shared/data-table.tsx'
@@ -51,15 +52,7 @@ export function RelatedSection({ session: { id, repeats, network } }: { session:
 // The server stops counting at `max`.
 const countText = (count: number, max: number) => formatNumber(count) + (count >= max ? '+' : '')
 
-const titles: Record<Related['field'], string> = {
-  visitor_id: 'Visitor',
-  client_user_id: 'User',
-  ip: 'IP address',
-  asn: 'Network',
-  page_path: 'Path',
-  attribution: 'Tool',
-  agent_provider: 'Agent operator',
-}
+const titles = { ...filterTitles, asn: 'Network', attribution: 'Tool' }
 
 function hrefOfRelated({ field, value, since }: Related): string {
   const query = new URLSearchParams({ [field]: value, since, until: isoTime(now.value) })
