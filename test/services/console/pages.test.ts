@@ -1135,6 +1135,25 @@ test('the login page shows why a key failed, and accepts another', async () => {
   await expectTexts('Overview', 'Ann')
 })
 
+test('a double click on “Sign in” opens one session', async () => {
+  person = null
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let logins = 0
+  api = async (apiPath, route) => {
+    if (apiPath !== '/login') return full(apiPath, route)
+    logins++
+    await released
+    person = ann
+    return full(apiPath, route)
+  }
+  await open('')
+  await page.getByLabel(/secret key/).fill('sk_live_right')
+  await page.getByRole('button', { name: 'Sign in' }).dblclick()
+  release()
+  await expectTexts('Overview', 'Ann')
+  expect(logins).toBe(1)
+})
+
 test('the login page shows why a link failed, and removes the code from the URL', async () => {
   person = null
   api = () => failed(401)

@@ -4,6 +4,7 @@ import mark from '../../../../infra/http/mark.svg'
 import type { LoggedInPerson } from '../../schemas.ts'
 import { callApi, RequestFailure } from '../shared/api.ts'
 import { escapeInvisible } from '../shared/escape-invisible.ts'
+import { useMutation } from '../shared/mutation.tsx'
 import { person } from '../shared/person.ts'
 import { teachAtLogin } from '../shared/teach.ts'
 
@@ -71,6 +72,8 @@ const loginProblem = signal<string | null>(null)
 /** Login form for a secret key, which is exchanged for a session and not stored. */
 export function Login() {
   const [key, setKey] = useState('')
+  // A second click would open another session.
+  const { run, isRunning } = useMutation()
   const submit = async (event: Event) => {
     event.preventDefault()
     await logIn({ secret_key: key.trim() })
@@ -90,7 +93,7 @@ export function Login() {
         Open the login link printed by <code>make run</code> or <code>tidegate console login</code>.
         It works once, for five minutes.
       </p>
-      <form onSubmit={submit}>
+      <form onSubmit={(event) => run(() => submit(event))}>
         <label>
           Or use a secret key
           <input
@@ -103,7 +106,7 @@ export function Login() {
           />
         </label>
         <p class="hint">You get the permissions of the key until it is revoked.</p>
-        <button type="submit" class="button">
+        <button type="submit" class="button" disabled={isRunning}>
           Sign in
         </button>
       </form>
