@@ -25,15 +25,16 @@ export interface WebhookScope {
 
 export async function findEndpoint(
   db: Db,
-  { organizationId, environment, endpointId }: WebhookScope & { endpointId: string },
+  { endpointId, ...scope }: WebhookScope & { endpointId: string },
 ): Promise<EndpointRow | undefined> {
-  const { rows } = await db.query<StoredEndpoint>(
-    `select ${webhookEndpoints.select('e')} from read.webhook_endpoints e
-     where e.endpoint_id = $1 and e.organization_id = $2 and e.environment = $3`,
-    [endpointId, organizationId, environment],
-  )
-  return rows[0] && endpointRow(rows[0])
+  const endpoint = (await findEndpoints(db, [endpointId])).get(endpointId)
+  return endpoint && isIn(scope, endpoint) ? endpoint : undefined
 }
+
+const isIn = (
+  { organizationId, environment }: WebhookScope,
+  row: { organization_id: string; environment: Environment },
+): boolean => row.organization_id === organizationId && row.environment === environment
 
 export async function findEndpoints(
   db: Db,
@@ -153,19 +154,10 @@ export async function listEvents(
 /** Returns undefined if the scope has no such event created at or after `since` (epoch milliseconds). */
 export async function findEvent(
   db: Db,
-  {
-    organizationId,
-    environment,
-    eventId,
-    since,
-  }: WebhookScope & { eventId: string; since: number },
+  { eventId, since, ...scope }: WebhookScope & { eventId: string; since: number },
 ): Promise<WebhookEventRow | undefined> {
-  const { rows } = await db.query<WebhookEventRow>(
-    `select ${eventFields} from read.webhook_events e
-     where e.event_id = $1 and e.organization_id = $2 and e.environment = $3 and e.created_at >= $4`,
-    [eventId, organizationId, environment, since],
-  )
-  return rows[0]
+  const event = (await findEvents(db, [eventId])).get(eventId)
+  return event && isIn(scope, event) && event.created_at >= since ? event : undefined
 }
 
 export async function findEvents(db: Db, ids: string[]): Promise<Map<string, WebhookEventRow>> {

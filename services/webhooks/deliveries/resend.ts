@@ -14,7 +14,11 @@ import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { listResendable } from '../../../projections/webhooks/list-deliveries.ts'
 import { findDeliveriesByEvent, findEndpoints } from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow, EndpointRow } from '../../../projections/webhooks/tables.ts'
+import {
+  type DeliveryRow,
+  type EndpointRow,
+  webhookRetentionMs,
+} from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
 type Deps = Omit<CommandDeps, 'keyring'>
@@ -55,7 +59,8 @@ export async function resendDeliveries(
 ): Promise<{ resent: number; nextSince: number | null }> {
   const failed = ['failed', 'skipped'] as const
   const statuses = status === 'all' ? ([...failed, 'succeeded'] as const) : failed
-  const query = { ...range, endpoint_id, status: statuses, limit: maxResent + 1 }
+  const since = Math.max(range.since, deps.clock() - webhookRetentionMs)
+  const query = { ...range, since, endpoint_id, status: statuses, limit: maxResent + 1 }
   let nextSince: number | null = null
   const events = await restart(deps, organization_id, [endpoint_id], {
     key: endpoint_id,

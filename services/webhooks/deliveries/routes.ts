@@ -149,7 +149,7 @@ function retryRoute(app: FastifyInstance, options: DeliveryRouteOptions): void {
 }
 
 function resendRoute(app: FastifyInstance, options: DeliveryRouteOptions): void {
-  const { pool, auth, idempotency, clock } = options
+  const { pool, auth, idempotency } = options
   endpoint(app, {
     route: `POST ${path}/endpoints/:endpointId/resend`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
@@ -167,11 +167,10 @@ function resendRoute(app: FastifyInstance, options: DeliveryRouteOptions): void 
       const scope = { ...auth.dataScope(request), endpointId }
       const target = isId('we', endpointId) ? await findEndpoint(pool, scope) : undefined
       if (!target) throw notFound('webhook endpoint')
-      const { since, event_type: type, ...body } = request.body
-      const range = { ...body, type, since: Math.max(since, clock() - webhookRetentionMs) }
+      const { event_type: type, ...range } = request.body
       return idempotency.run({ request, reply }, async (command) => {
         const deps = commandDeps(options, request, command)
-        const { resent, nextSince } = await resendDeliveries(deps, target, range)
+        const { resent, nextSince } = await resendDeliveries(deps, target, { ...range, type })
         const next_since = nextSince === null ? null : iso(nextSince)
         return toResponse({ data: { object: 'webhook_resend', resent, next_since } })
       })

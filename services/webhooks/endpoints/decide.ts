@@ -84,9 +84,9 @@ export function decideEndpointCreation(
 }
 
 /**
- * Returns one event each for a changed name, URL, subscriptions (with the filter) and status. Throws 404 if the endpoint does not exist,
- * 403 if its organization is not active, and 409 if enabling it would exceed the limit, or if Gate services need it and
- * it would be disabled or unsubscribed from approvals.
+ * Returns one event each for a changed name, URL, subscriptions (with the filter) and status. Throws 404 if the endpoint
+ * does not exist, 403 if its organization is not active, and 409 if enabling it would exceed the limit, or if Gate
+ * services need it and it would be disabled or unsubscribed from approvals.
  */
 export function decideEndpointUpdate(
   state: EndpointsState,

@@ -26,6 +26,7 @@ import { healthPeriodMs, summarizeHealth } from './delivery-health.ts'
 import {
   checkedEndpointChanges,
   createEndpointBody,
+  type EndpointChanges,
   endpointParams,
   endpointSchema,
   testSchema,
@@ -38,6 +39,7 @@ export interface EndpointRouteOptions extends CommandRouteOptions {
 }
 
 type RouteContext = CommandRouteOptions & { rules: AddressRules }
+type RequestOfEndpoint = FastifyRequest<{ Params: z.output<typeof endpointParams> }>
 
 const tag = 'Webhooks'
 const endpointsPath = '/v1/organizations/:organizationId/webhooks/endpoints'
@@ -132,19 +134,12 @@ function updateRoute(app: FastifyInstance, context: RouteContext): void {
     async beforeValidation(request) {
       requireEndpoint(await findEndpoint(pool, requirePath(context, request)))
     },
-    async run(request) {
-      const path = requirePath(context, request)
-      await updateEndpoint(
-        { ...commandDeps(context, request), rules },
-        { ...request.body, ...path },
-      )
-      return { data: endpointJson(requireEndpoint(await findEndpoint(pool, path))) }
-    },
+    run: (request) => change(context, request, request.body),
   })
 }
 
 function disableRoute(app: FastifyInstance, context: RouteContext): void {
-  const { pool, auth, rules } = context
+  const { auth } = context
   endpoint(app, {
     route: `DELETE ${endpointPath}`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
@@ -156,15 +151,15 @@ function disableRoute(app: FastifyInstance, context: RouteContext): void {
     rejectBodyAs: 'webhook_endpoint_disable',
     responses: { 200: single(endpointSchema) },
     errors: [404, 409],
-    async run(request) {
-      const path = requirePath(context, request)
-      await updateEndpoint(
-        { ...commandDeps(context, request), rules },
-        { ...path, status: 'disabled' },
-      )
-      return { data: endpointJson(requireEndpoint(await findEndpoint(pool, path))) }
-    },
+    run: (request) => change(context, request, { status: 'disabled' }),
   })
+}
+
+async function change(context: RouteContext, request: RequestOfEndpoint, changes: EndpointChanges) {
+  const path = requirePath(context, request)
+  const { pool, rules } = context
+  await updateEndpoint({ ...commandDeps(context, request), rules }, { ...changes, ...path })
+  return { data: endpointJson(requireEndpoint(await findEndpoint(pool, path))) }
 }
 
 function rotateRoute(app: FastifyInstance, context: RouteContext): void {
@@ -220,10 +215,7 @@ function testRoute(app: FastifyInstance, context: RouteContext): void {
 }
 
 // Throws 404 if the endpoint id is malformed.
-function requirePath(
-  { auth }: RouteContext,
-  request: FastifyRequest<{ Params: z.output<typeof endpointParams> }>,
-): EndpointPath {
+function requirePath({ auth }: RouteContext, request: RequestOfEndpoint): EndpointPath {
   const { endpointId } = request.params
   if (!isId('we', endpointId)) throw noSuchEndpoint()
   return { ...auth.dataScope(request), endpointId }

@@ -121,8 +121,9 @@ const unsubscribedTtlMs = 1000
 // after a crash. The event id is derived from the session, and the read model keeps the first record of an id with its
 // endpoints. The caches only make duplicate records rare.
 //
-// Subscriptions: only endpoints that were subscribed at the first decision and accept it get the event. Events are raised only while
-// the webhooks read model has caught up, because it then has every endpoint whose creation was acknowledged.
+// Subscriptions: only endpoints that were subscribed at the first decision and accept it get the event. Events are
+// raised only while the webhooks read model has caught up, because it then has every endpoint whose creation was
+// acknowledged.
 function createRaiser({
   log,
   pool,
