@@ -1,7 +1,7 @@
 import './forms.css'
 import { signal } from '@preact/signals'
 import { type ComponentChildren, isValidElement } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { currentPage } from './address.ts'
 import { CodeBlock } from './code-block.tsx'
 import { Dialog } from './dialog.tsx'
@@ -53,7 +53,7 @@ export function OpenForm() {
   const close = () => {
     openForm.value = null
   }
-  useEffect(() => close, [currentPage.value])
+  useLayoutEffect(() => close, [currentPage.value])
   return openForm.value && <FormDialog {...openForm.value} onClose={close} />
 }
 
