@@ -150,9 +150,10 @@ interface RotateApiKey {
 export const rotationGraceMs = 24 * 60 * 60 * 1000
 
 /**
- * Issues a replacement that differs only in its material and, with the same lifetime, in its expiry. Throws 404 if the key does not exist or is revoked, 409 if it
- * is already rotating or there are too many secret keys, 403 if the organization is not active or the caller lacks
- * scopes. A repeated command returns only the events that the first attempt did not write.
+ * Issues a replacement that differs only in its material and, with the same lifetime, in its expiry. Throws 404 if the
+ * key does not exist or is revoked, 409 if it is already rotating or there are too many secret keys, 403 if the
+ * organization is not active or the caller lacks scopes. A repeated command returns only the events that the first
+ * attempt did not write.
  */
 export function decideKeyRotation(
   state: KeyState & CountedState,

@@ -2,9 +2,7 @@ import type pg from 'pg'
 import type { Config } from '../../infra/config.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { processDueItems } from '../../infra/flow/due-items.ts'
-import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
-import type { Logger } from '../../infra/telemetry.ts'
 import { listRetention } from '../../projections/policies/queries.ts'
 import type { RetentionDays } from '../../projections/policies/tables.ts'
 import { recordOrganizationDataExpiry } from './data-policies.ts'
@@ -14,9 +12,7 @@ interface RetentionOptions {
   pool: pg.Pool
   decideAs: DecideAs
   clock: Clock
-  logger: Logger
   config: RetentionSettings
-  intervalMs?: number
 }
 
 type RetentionSettings = Pick<
@@ -36,17 +32,10 @@ export function defaultRetentionOf(config: RetentionSettings): RetentionDays {
   }
 }
 
-/** Records the expiry of organizations' data. Any number of processes may run this; one works at a time. */
-export function runRetentionScheduler(options: RetentionOptions): Periodic {
-  const { logger, intervalMs = 600_000 } = options
-  return runPeriodically({
-    intervalMs,
-    work: async () => (await recordDataExpiry(options)) > 0,
-    onError: (err) => logger.error({ err }, 'failed to record data expiry; retrying'),
-  })
-}
-
-/** Records the expiry for each organization with newly expired data, and returns their number. */
+/**
+ * Records the expiry for each organization with newly expired data, and returns their number. Any number of processes
+ * may run this; one works at a time.
+ */
 export function recordDataExpiry({
   pool,
   decideAs,

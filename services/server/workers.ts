@@ -16,9 +16,9 @@ import { eventTopics } from '../../schemas/events.ts'
 import { purgeClaims } from '../collect/claims.ts'
 import { purgeConsoleSessions, revokeOrphaned } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
-import { runKeyEndScheduler } from '../organizations/key-end-scheduler.ts'
-import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
-import { runAlertChecks } from '../readback/views/alert-checks.ts'
+import { revokeEndedKeys } from '../organizations/key-end-scheduler.ts'
+import { recordDataExpiry } from '../organizations/retention-scheduler.ts'
+import { checkAlerts } from '../readback/views/alert-checks.ts'
 import { purgeViewsOfDeleted } from '../readback/views/store.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
 import type { AttestationVerifier } from '../scoring/attestation/devices.ts'
@@ -38,7 +38,7 @@ import { runSessionScheduler } from '../scoring/scheduler.ts'
 import { runVisitorPruner } from '../scoring/visitors/prune.ts'
 import { runScoring } from '../scoring/worker.ts'
 import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
-import { runKeyExpiryNotifier } from '../webhooks/key-expiry.ts'
+import { raiseKeyExpiries } from '../webhooks/key-expiry.ts'
 import { createWebhookMeter } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
 import { createRaise } from '../webhooks/raise.ts'
@@ -99,9 +99,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   const cleanupJobs = [
     ...(roles.includes('api')
       ? [
-          runKeyEndScheduler(core),
-          runRetentionScheduler(core),
-          runAlertChecks({ ...core, raise: createRaise(core) }),
+          runJob(core, { seconds: 5, job: 'revoke ended API keys', run: revokeEndedKeys }),
+          runJob(core, { seconds: 600, job: 'record data expiry', run: recordDataExpiry }),
+          runJob(core, { seconds: 60, job: 'check alerts', run: checkAlertsAndRaise }),
           runPurge(core, 'expired idempotency keys', purgeIdempotencyKeys),
           runConsolePurge(core, undo),
         ]
@@ -113,7 +113,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
           runPurge(core, 'expired agent lookups', purgeExpiredLookups),
         ]
       : []),
-    ...(roles.includes('webhooks') ? [runKeyExpiryNotifier(core)] : []),
+    ...(roles.includes('webhooks')
+      ? [runJob(core, { seconds: 60, job: 'raise key.expiring', run: raiseKeyExpiries })]
+      : []),
   ]
   undo.defer(() => stopTogether(cleanupJobs))
   const webhookWorkers = roles.includes('webhooks') ? await startWebhooks(core, registry) : []
@@ -231,19 +233,33 @@ async function loadAttestationVerifier(
   }
 }
 
-const purgeIntervalMs = 10 * 60 * 1000
+const checkAlertsAndRaise = (core: Core) => checkAlerts({ ...core, raise: createRaise(core) })
+
+interface Job {
+  /** Interval. */
+  seconds: number
+  /** Name in logs. */
+  job: string
+  /** Does a batch and returns its size. Runs again at once until it is 0. */
+  run: (core: Core) => Promise<number>
+}
+
+function runJob(core: Core, { seconds, job, run }: Job): Periodic {
+  return runPeriodically({
+    intervalMs: seconds * 1000,
+    work: async () => (await run(core)) > 0,
+    onError: (err) => core.logger.error({ err }, `failed to ${job}; retrying`),
+  })
+}
 
 // `purge` deletes a batch and returns its size. `rowsText` describes the rows in logs.
 function runPurge(
-  { pool, clock, logger }: Core,
+  core: Core,
   rowsText: string,
   purge: (db: Db, now: number) => Promise<number>,
 ): Periodic {
-  return runPeriodically({
-    intervalMs: purgeIntervalMs,
-    work: async () => (await purge(pool, clock())) > 0,
-    onError: (err) => logger.error({ err }, `failed to delete ${rowsText}; retrying`),
-  })
+  const run = () => purge(core.pool, core.clock())
+  return runJob(core, { seconds: 600, job: `delete ${rowsText}`, run })
 }
 
 // Deletes expired console sessions and views of deleted organizations, and revokes sessions whose key or organization is

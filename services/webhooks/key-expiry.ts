@@ -1,9 +1,7 @@
 import type pg from 'pg'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
 import { processDueItems } from '../../infra/flow/due-items.ts'
-import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
-import type { Logger } from '../../infra/telemetry.ts'
 import { findExpiringKeys } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow } from '../../projections/organizations/tables.ts'
 import { iso } from '../../projections/sessions/decision-json.ts'
@@ -14,19 +12,12 @@ interface KeyExpiryOptions {
   pool: pg.Pool
   decideAs: DecideAs
   clock: Clock
-  logger: Logger
 }
 
-/** Raises `key.expiring` for keys that expire soon. Any number of processes may run this; one works at a time. */
-export function runKeyExpiryNotifier(options: KeyExpiryOptions): { stop(): Promise<void> } {
-  return runPeriodically({
-    intervalMs: 60_000,
-    work: async () => (await raiseKeyExpiries(options)) > 0,
-    onError: (err) => options.logger.error({ err }, 'failed to raise key.expiring; retrying'),
-  })
-}
-
-/** Returns the number of events raised. Each expiry of a key is raised once, if an endpoint is subscribed. */
+/**
+ * Raises `key.expiring` for keys that expire soon, once for each expiry and only if an endpoint is subscribed. Returns
+ * the number of events. Any number of processes may run this; one works at a time.
+ */
 export function raiseKeyExpiries(options: KeyExpiryOptions): Promise<number> {
   const now = options.clock()
   return processDueItems(options.pool, 'key-expiry-notifier', {

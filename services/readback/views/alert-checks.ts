@@ -2,7 +2,6 @@ import type pg from 'pg'
 import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
 import { lastPositions, waitForRecords } from '../../../infra/event-store/catch-up.ts'
 import { processDueItems } from '../../../infra/flow/due-items.ts'
-import { runPeriodically } from '../../../infra/flow/periodic.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
@@ -32,21 +31,14 @@ export interface AlertCheckOptions {
   raise: (notice: Notice) => Promise<unknown>
 }
 
-const intervalMs = 60_000
-// Shorter than the interval, so that several processes don't check an alert more often.
+/** Alerts are due this long after a check: less than the interval of the checks, so that none leaves one out. */
 const recheckMs = 50_000
 const catchUpMs = 2000
 
-/** Checks alerts every minute. Any number of processes may run this; one works at a time. */
-export function runAlertChecks(options: AlertCheckOptions): { stop(): Promise<void> } {
-  return runPeriodically({
-    intervalMs,
-    work: async () => (await checkAlerts(options)) > 0,
-    onError: (err) => options.logger.error({ err }, 'failed to check alerts; retrying'),
-  })
-}
-
-/** Returns the number of alerts checked; 0 while the sessions read model is behind the log. */
+/**
+ * Checks the alerts that are due, and returns their number; 0 while the sessions read model is behind the log. Any number
+ * of processes may run this; one works at a time.
+ */
 export async function checkAlerts(options: AlertCheckOptions): Promise<number> {
   const { pool, readPool, log, applied, clock, logger } = options
   const { name: projection, topics } = sessionsProjection

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { z } from 'zod'
 import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
 import {
   type DecidedEvent,
   type EventIdAndTime,
   eventAbout,
 } from '../../../infra/event-store/decide.ts'
-import type { updateAlertBody } from './alert-schemas.ts'
 import { type AlertEdit, type AlertRow, type AlertState, settingsOf } from './alert-store.ts'
 import type { ViewRow } from './store.ts'
 
@@ -84,11 +82,15 @@ export function decideAlertSave(
   return [{ type: 'AlertSaved', alert }]
 }
 
+type AlertUpdate = {
+  [Name in 'kind' | 'threshold' | 'window_minutes']?: AlertRow[Name] | undefined
+}
+
 /** Throws 404 if the alert does not exist, and the errors of `decideAlertSave`. */
 export function decideAlertUpdate(
   alerts: readonly AlertRow[],
   views: readonly ViewRow[],
-  { id, now, ...changes }: z.output<typeof updateAlertBody> & { id: string; now: number },
+  { id, now, ...changes }: AlertUpdate & { id: string; now: number },
 ): AlertEdit[] {
   const alert = requireAlert(alerts, id)
   const { kind = alert.kind, threshold = alert.threshold } = changes

@@ -10,10 +10,7 @@ import {
   rotateApiKey,
 } from '../../../services/organizations/commands.ts'
 import { rotationGraceMs } from '../../../services/organizations/decide-key.ts'
-import {
-  revokeEndedKeys,
-  runKeyEndScheduler,
-} from '../../../services/organizations/key-end-scheduler.ts'
+import { revokeEndedKeys } from '../../../services/organizations/key-end-scheduler.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { openProcesses, race } from '../../support/racing.ts'
@@ -98,16 +95,13 @@ for (const testLog of openTestLogs()) {
     const graceEnd = now.ms + rotationGraceMs
     now.ms = graceEnd - 1
     expect(await revokeEndedKeys(processOf(0))).toBe(0)
-    const running = world.processes.map((process) =>
-      runKeyEndScheduler({ ...process, intervalMs: 5 }),
-    )
     now.ms = graceEnd + 7000
     const revoked = await eventually(async () => {
+      await Promise.all(world.processes.map(revokeEndedKeys))
       const revoked = await stateOf(key)
       expect(revoked?.status).toBe('revoked')
       return revoked
     })
-    await Promise.all(running.map(({ stop }) => stop()))
     expect(revoked).toMatchObject({ revoked_at: graceEnd, grace_expires_at: graceEnd })
     expect(await revokeEndedKeys(processOf(1))).toBe(0)
   })
