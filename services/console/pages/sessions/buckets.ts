@@ -65,6 +65,12 @@ export interface Bucket {
   expired: number
 }
 
+export interface ChartData {
+  buckets: Bucket[]
+  series: Series[]
+  interval: ChartInterval
+}
+
 interface BucketOptions {
   span: TimeSpan
   interval: ChartInterval

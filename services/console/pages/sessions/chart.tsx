@@ -6,7 +6,6 @@ import { currentPage, hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { DataTable } from '../shared/data-table.tsx'
 import { formatNumber, pluralize } from '../shared/format.ts'
 import {
-  type ChartInterval,
   intervalOf,
   now,
   type TimeSpan,
@@ -19,7 +18,7 @@ import {
   type Bucket,
   bucketsOf,
   bucketTimeFormats,
-  type Series,
+  type ChartData,
   seriesOf,
   sumOf,
 } from './buckets.ts'
@@ -46,6 +45,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
   const interval = intervalOf(span)
   const series = seriesOf(counts.groups, field)
   const buckets = bucketsOf(counts.groups, { span, interval, field })
+  const data = { buckets, series, interval }
   const expired = buckets.reduce((sum, bucket) => sum + bucket.expired, 0)
   const outer = outerSpans.get(keyOf(span)) ?? widenSpan(span, now.value)
   const hovered = useSignal<number | null>(null)
@@ -59,7 +59,7 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
     <figure class="chart panel">
       <figcaption class="row">
         {children}
-        <Legend {...{ buckets, series, interval, hovered }} />
+        <Legend {...{ ...data, hovered }} />
         {interval.name === 'day' && <span>Days in UTC</span>}
         {!span.last && <a href={hrefWith(timeParameters(outer))}>Zoom out</a>}
         <button
@@ -73,22 +73,20 @@ export function Chart({ counts, span, field = 'verdict', height = 120, children 
           As a table
         </button>
       </figcaption>
-      <Plot {...{ buckets, series, height, span, interval, hovered, onSelect }} />
+      <Plot {...{ ...data, height, span, hovered, onSelect }} />
       {expired > 0 && <p class="hint">Not shown: {pluralize('expired session', expired)}</p>}
-      {isTableOpen.value && <Table {...{ buckets, series, field, interval }} />}
+      {isTableOpen.value && <Table {...{ ...data, field }} />}
     </figure>
   )
 }
 
-interface LegendProps {
-  buckets: Bucket[]
-  series: Series[]
-  interval: ChartInterval
-  hovered: Signal<number | null>
-}
-
 /** The layers with their totals, or the counts of the bucket under the pointer. Rerenders alone when it moves. */
-function Legend({ buckets, series, interval, hovered }: LegendProps) {
+function Legend({
+  buckets,
+  series,
+  interval,
+  hovered,
+}: ChartData & { hovered: Signal<number | null> }) {
   const bucket = hovered.value === null ? undefined : buckets[hovered.value]
   const shown = bucket ? [bucket] : buckets
   return (
@@ -113,11 +111,7 @@ function Legend({ buckets, series, interval, hovered }: LegendProps) {
   )
 }
 
-interface TableProps extends Pick<LegendProps, 'buckets' | 'series' | 'interval'> {
-  field: GroupField
-}
-
-function Table({ buckets, series, field, interval }: TableProps) {
+function Table({ buckets, series, interval, field }: ChartData & { field: GroupField }) {
   const { exact } = bucketTimeFormats(interval)
   const columnOf = ({ value, title }: (typeof series)[number], i: number) => {
     const cell = (bucket: Bucket) => {

@@ -1,18 +1,15 @@
 import type { Signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { formatNumber } from '../shared/format.ts'
-import type { ChartInterval, TimeSpan } from '../shared/span.ts'
-import { type Bucket, bucketTimeFormats, type Series, sumOf, ticksOf } from './buckets.ts'
+import type { TimeSpan } from '../shared/span.ts'
+import { bucketTimeFormats, type ChartData, sumOf, ticksOf } from './buckets.ts'
 
 type PlotPointerEvent = PointerEvent & { currentTarget: HTMLElement }
 
-interface PlotProps {
-  buckets: Bucket[]
-  series: Series[]
+interface PlotProps extends ChartData {
   /** Pixels. */
   height: number
   span: TimeSpan
-  interval: ChartInterval
   /** Index of the bucket under the pointer. */
   hovered: Signal<number | null>
   /** Called with the selected period. */
