@@ -120,7 +120,7 @@ const expiryField = (hint: string, value?: string | null) => ({
   name: 'expires_at',
   label: 'Expires',
   type: 'datetime-local' as const,
-  hint,
+  hint: `In your time zone. ${hint}`,
   value,
 })
 
