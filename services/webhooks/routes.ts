@@ -122,7 +122,7 @@ const webhooks: Record<
   'endpoint.failing': {
     summary: 'Webhook endpoint fails',
     description:
-      'Sent when an endpoint has had no success for an hour and at least three failed attempts, and when it is disabled automatically. Goes to the other subscribed endpoints of its environment.',
+      'Sent when an endpoint has had no success for an hour and at least three failed attempts, and when it is disabled automatically or flagged. Goes to the other subscribed endpoints of its environment.',
   },
   'alert.opened': {
     summary: 'Alert opened',

@@ -10,6 +10,7 @@ import {
 } from '../../../projections/sessions/decision-json.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { LinkedVisitor, SessionEventType } from '../../../projections/sessions/tables.ts'
+import type { WebhookScope } from '../../../projections/webhooks/queries.ts'
 import type { WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from './schemas.ts'
 
@@ -81,9 +82,10 @@ function requestSummary({
 /** Builds an event that was never raised, because no endpoint was subscribed to it or accepted it. */
 export function unsentEvent(
   row: SessionEventRow,
-  scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,
+  { organizationId: organization_id, environment }: WebhookScope,
 ): WebhookEventRow {
   const { id, type, session_id: subject_id, at: created_at } = row
   const data = sessionEventData(type, row)
-  return { ...scope, id, type, subject_type: 'session', subject_id, data, created_at }
+  const about = { subject_type: 'session', subject_id, data, created_at }
+  return { id, organization_id, environment, type, ...about }
 }

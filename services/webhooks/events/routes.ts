@@ -112,25 +112,20 @@ function getRoute(
 // Derives the events from the sessions read model. Includes events that were sent; `mergeNewest` removes those.
 async function listUnsent(
   db: Db,
-  { organizationId, environment, since, limit, type, endpointId }: WebhookEventQuery,
+  { since, limit, type, endpointId, ...scope }: WebhookEventQuery,
 ): Promise<WebhookEventRow[]> {
   const types = sessionEventTypes.filter((eventType) => type === undefined || type === eventType)
   if (endpointId !== undefined || types.length === 0) return []
-  const rows = await listSessionEvents(db, { organizationId, environment }, { since, limit, types })
-  return rows.map((row) => unsentEvent(row, { organization_id: organizationId, environment }))
+  const rows = await listSessionEvents(db, scope, { since, limit, types })
+  return rows.map((row) => unsentEvent(row, scope))
 }
 
 async function findUnsent(
   db: Db,
-  {
-    eventId,
-    since,
-    organizationId,
-    environment,
-  }: WebhookScope & { eventId: string; since: number },
+  { eventId, since, ...scope }: WebhookScope & { eventId: string; since: number },
 ): Promise<WebhookEventRow | undefined> {
-  const row = await findSessionEvent(db, { organizationId, environment }, { eventId, since })
-  return row && unsentEvent(row, { organization_id: organizationId, environment })
+  const row = await findSessionEvent(db, scope, { eventId, since })
+  return row && unsentEvent(row, scope)
 }
 
 // Returns the newest events of both lists. If an id is in both, the sent event wins.
