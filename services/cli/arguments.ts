@@ -14,11 +14,12 @@ export function choice<Word extends string>(...words: Word[]): (text: string) =>
   }
 }
 
+/** Throws if the list is empty, as with an unset variable in a script. */
 export function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)
+  const parts = text.split(',').map((part) => part.trim())
+  const values = parts.filter(Boolean)
+  if (values.length === 0) throw new InvalidArgumentError('It must have at least one value.')
+  return values
 }
 
 /** Parses a rate limit in units per 60 seconds. */

@@ -235,7 +235,11 @@ const otherErrors: [line: string, message: string][] = [
   ['keys create acme --name X --type secret --scopes nope', 'possible values: *, sessions:list, '],
   [
     'keys create acme --name X --type secret --scopes ,',
-    '--scopes is required: at least one scope',
+    "option '--scopes <list>' argument ',' is invalid. It must have at least one value.",
+  ],
+  [
+    'keys create acme --name X --origins ,',
+    "option '--origins <list>' argument ',' is invalid. It must have at least one value.",
   ],
   [
     'keys create acme --name X --type publishable --scopes *',

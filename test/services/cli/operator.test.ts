@@ -34,7 +34,7 @@ test('a table has no colors or terminal escapes', () => {
 
 test('arguments are parsed', () => {
   expect(commaList(' a, b,,c ')).toEqual(['a', 'b', 'c'])
-  expect(commaList('')).toEqual([])
+  expect(() => commaList('')).toThrow('at least one value')
   expect(limit('600')).toBe(600)
   expect(limit('default')).toBe('default')
   for (const bad of ['', '-1', '1.5', '1e3', 'none', '9'.repeat(16)]) {
