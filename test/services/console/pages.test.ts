@@ -556,6 +556,30 @@ describe('the overview', () => {
     await legend.getByText('inconclusive').waitFor()
   })
 
+  test('keeps the order of values in the table of the chart, whatever their names are', async () => {
+    const values = ['b', '2', 'other', '1']
+    const start = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000).toISOString()
+    api = async (apiPath, route) => {
+      if (!apiPath.includes('interval=') || !apiPath.includes('country'))
+        return full(apiPath, route)
+      const groups = values.map((country, i) => ({
+        start,
+        kind: 'value',
+        values: { country },
+        sessions: 9 - i,
+      }))
+      const other = { start, kind: 'other', values: { country: null }, sessions: 3 }
+      return { json: { data: { is_complete: true, groups: [...groups, other] } } }
+    }
+    await open('live/overview?split=country')
+    await page.getByText('As a table').click()
+    const table = page.getByRole('region', { name: 'Sessions over time' })
+    const titles = await table.getByRole('columnheader').allInnerTexts()
+    expect(titles).toEqual(['Start', ...values, 'other'])
+    const [, ...counts] = await table.getByRole('row').last().getByRole('cell').allInnerTexts()
+    expect(counts).toEqual(['9', '8', '7', '6', '3'])
+  })
+
   test('requests only the lists on the screen', async () => {
     await page.setViewportSize({ width: 1280, height: 300 })
     onTestFinished(() => page.setViewportSize({ width: 1280, height: 2000 }))

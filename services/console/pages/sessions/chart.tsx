@@ -125,10 +125,10 @@ function Table({ buckets, series, interval, field }: ChartData & { field: GroupF
       label="Sessions over time"
       rows={buckets}
       keyOf={({ at }) => `${at}`}
-      columns={{
-        Start: (bucket) => <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>,
-        ...Object.fromEntries(series.map(columnOf)),
-      }}
+      columns={[
+        ['Start', (bucket) => <a href={hrefOfBucket(bucket)}>{exact(bucket.since)}</a>],
+        ...series.map(columnOf),
+      ]}
     />
   )
 }

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
 
 type Cell<Row> = (row: Row) => ComponentChildren
+type Column<Row> = Cell<Row> | StyledColumn<Row> | false
+type Columns<Row> = readonly (readonly [title: string, Column<Row>])[]
 
 interface StyledColumn<Row> {
   /** `number`: right-aligned; `clip`: cut off at the end, with a tooltip; `mono`: for ids. */
@@ -12,17 +14,18 @@ export interface DataTableProps<Row> {
   label: string
   rows: readonly Row[]
   keyOf: (row: Row) => string
-  /** Columns by title; `false` leaves one out. */
-  columns: Record<string, Cell<Row> | StyledColumn<Row> | false>
+  /** Columns by title, or pairs if titles are values, which can repeat. `false` leaves a column out. */
+  columns: Record<string, Column<Row>> | Columns<Row>
   /** Key of the row that is open beside the table. */
   openKey?: string | null
 }
 
 /** A table with rows of one line. If it is wider than the page, it scrolls on its own. */
 export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTableProps<Row>) {
-  const shown = Object.entries(columns).flatMap(([title, column]) => {
+  const pairs: Columns<Row> = isPairs(columns) ? columns : Object.entries(columns)
+  const shown = pairs.flatMap(([title, column], key) => {
     if (!column) return []
-    return { title, ...(typeof column === 'function' ? { class: '', cell: column } : column) }
+    return { key, title, ...(typeof column === 'function' ? { class: '', cell: column } : column) }
   })
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: must be focusable to scroll by keyboard
@@ -30,8 +33,8 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
       <table class="rows">
         <thead>
           <tr>
-            {shown.map(({ title, class: style }) => (
-              <th key={title} scope="col" class={style === 'number' ? style : undefined}>
+            {shown.map(({ key, title, class: style }) => (
+              <th key={key} scope="col" class={style === 'number' ? style : undefined}>
                 {title}
               </th>
             ))}
@@ -40,15 +43,11 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)} aria-selected={openKey ? openKey === keyOf(row) : undefined}>
-              {shown.map(({ title, class: style, cell }) => {
+              {shown.map(({ key, class: style, cell }) => {
                 const content = cell(row)
                 const isClipped = style.includes('clip') && typeof content === 'string'
                 return (
-                  <td
-                    key={title}
-                    class={style || undefined}
-                    title={isClipped ? content : undefined}
-                  >
+                  <td key={key} class={style || undefined} title={isClipped ? content : undefined}>
                     {content}
                   </td>
                 )
@@ -59,4 +58,8 @@ export function DataTable<Row>({ label, rows, keyOf, columns, openKey }: DataTab
       </table>
     </section>
   )
+}
+
+function isPairs<Row>(columns: DataTableProps<Row>['columns']): columns is Columns<Row> {
+  return Array.isArray(columns)
 }
