@@ -10,7 +10,6 @@ import {
 } from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
-import { iso, isoOrNull } from '../../projections/sessions/decision-json.ts'
 import { webhookRetentionMs } from '../../projections/webhooks/tables.ts'
 import type { ActorType, ClientTarget } from '../../schemas/events.ts'
 import { inputLimits } from './checked-input.ts'
@@ -369,3 +368,5 @@ export function apiKeyJson(
 }
 
 const dayMs = 24 * 60 * 60 * 1000
+const iso = (at: number) => new Date(at).toISOString()
+const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
