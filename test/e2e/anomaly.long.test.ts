@@ -9,12 +9,12 @@ test('a simulated attack on a busy day is one anomaly with its tool, path and ti
   const database = await createTestDatabase()
   const tidegate = await startTidegate({ env: { DATABASE_URL: database.url } })
   try {
-    await simulate(tidegate, '--sessions', '40', '--seed', 'usual')
+    await simulate(tidegate, 40, '--seed', 'usual')
     // Two days, every six minutes.
     await repeatSessions(database.pool, { times: 490, everyMs: 360_000 })
     expect((await anomaliesOf(tidegate)).anomalies).toEqual([])
     const begun = Date.now()
-    await simulate(tidegate, '--attack', 'credential-stuffing', '--rate', '25')
+    await simulate(tidegate, 250, '--attack', 'credential-stuffing', '--rate', '25')
     const [anomaly] = await eventually(async () => {
       const { sessions, anomalies } = await anomaliesOf(tidegate)
       expect(sessions).toBeGreaterThan(250 + 23 * 400)

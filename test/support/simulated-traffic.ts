@@ -2,12 +2,24 @@ import type pg from 'pg'
 import { expect } from 'vitest'
 import { rollUpOnce } from '../../projections/sessions/roll-up.ts'
 import { cli } from './cli.ts'
+import { eventually } from './eventually.ts'
 import type { RunningTidegate } from './tidegate.ts'
 
-/** Runs `tidegate simulate` against the server. */
-export async function simulate({ dataDir }: RunningTidegate, ...options: string[]): Promise<void> {
-  const { code, stderr } = await cli(['simulate', ...options], { DATA_DIR: dataDir })
+/** Runs `tidegate simulate --sessions count` against the server, and waits until the sessions are counted. */
+export async function simulate(
+  { baseUrl, credentials, dataDir }: RunningTidegate,
+  count: number,
+  ...options: string[]
+): Promise<void> {
+  const since = new Date().toISOString()
+  const command = ['simulate', '--sessions', `${count}`, ...options]
+  const { code, stderr } = await cli(command, { DATA_DIR: dataDir })
   expect([code, stderr]).toEqual([0, expect.anything()])
+  await eventually(async () => {
+    const headers = { Authorization: `Bearer ${credentials.live.secret_key}` }
+    const response = await fetch(`${baseUrl}/v1/sessions/aggregates?since=${since}`, { headers })
+    expect(await response.json()).toMatchObject({ data: { sessions: count } })
+  })
 }
 
 /** Copies each session into the time before, at most 999 times, as usual traffic, and rolls the hours up. */
