@@ -98,7 +98,7 @@ test('an analyst follows an attack from the overview to a saved view, by the ste
   const { page } = browser
   try {
     await page.setViewportSize({ width: 1120, height: 500 })
-    await simulate(tidegate, 12, '--bots', '0.2')
+    await simulate(tidegate, 12, '--bots', '0.2', '--seed', 'usual')
     await repeatSessions(database.pool, { times: 50, everyMs: 3_600_000 })
     await simulate(tidegate, 120, '--attack', 'credential-stuffing', '--rate', '20')
     const walk = await walkToSavedView(page, loginLinkOf(tidegate))
