@@ -12,7 +12,7 @@ import type { Role } from '../services/server/roles.ts'
 import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
-  Record<'RATE_LIMIT_SECRET' | 'RATE_LIMIT_PUBLISHABLE', string> &
+  Record<'RATE_LIMIT_SECRET' | 'RATE_LIMIT_PUBLISHABLE' | 'RATE_LIMIT_CONSOLE', string> &
   Record<
     'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX' | 'WEBHOOK_ALLOWED_NETWORKS',
     string
@@ -72,6 +72,7 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
     // Rate limits are counted as usual, but never reached.
     RATE_LIMIT_SECRET: '1000000000',
     RATE_LIMIT_PUBLISHABLE: '1000000000',
+    RATE_LIMIT_CONSOLE: '1000000000',
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     KAFKA_BROKERS: kafka?.brokers ?? '',

@@ -76,7 +76,8 @@ export async function measurePaint({ url, key, evict, rounds }: PaintOptions): P
 // The second frame begins after the first one, which has the row, was painted.
 const paintedAt = async (page: DrivenPage, row: string, begin = '0'): Promise<number> =>
   z.number().parse(
-    await page.evaluate(`new Promise((resolve) => {
+    await page.evaluate(`new Promise((resolve, reject) => {
+      setTimeout(() => reject(new Error('no ${row} within a minute')), 60_000)
       const begun = ${begin}
       const observer = new MutationObserver(check)
       observer.observe(document, { childList: true, subtree: true, attributes: true })
