@@ -98,7 +98,7 @@ function Legend({
         </span>
       )}
       {series.map(({ verdict, title, color }, i) => (
-        <span key={title}>
+        <span key={color}>
           {verdict ? (
             <VerdictBadge verdict={verdict} />
           ) : (

@@ -74,9 +74,9 @@ export function Plot({ buckets, series, height, span, interval, hovered, onSelec
       >
         {buckets.map(({ at, counts, isPartial }) => (
           <div key={at} class={isPartial ? 'partial' : undefined}>
-            {series.map(({ title, color }, i) => (
+            {series.map(({ color }, i) => (
               <i
-                key={title}
+                key={color}
                 style={{
                   height: `${(100 * (counts[i] ?? 0)) / highest}%`,
                   '--color': `var(${color})`,
