@@ -24,7 +24,7 @@ import {
 } from '../../webhooks/deliveries/resend.ts'
 import { attemptJson } from '../../webhooks/deliveries/schemas.ts'
 import { deliveryJson } from '../../webhooks/events/schemas.ts'
-import { choice, idArgument, jsonFlag, listLimit, since } from '../arguments.ts'
+import { choice, commaList, idArgument, jsonFlag, listLimit, since } from '../arguments.ts'
 import {
   asOperator,
   type CommandOutcome,
@@ -75,7 +75,7 @@ export function defineDeliveries(webhooks: Command): void {
     .argument('[organization]', 'organization id or slug (default: all)')
     .option('--endpoint <id>', 'only deliveries to this endpoint (we_...)', idArgument('we'))
     .option('--status <list>', `comma-separated: ${deliveryStatuses.join(', ')}`, (text) =>
-      text.split(',').map((word) => choice(...deliveryStatuses)(word.trim())),
+      commaList(text).map(choice(...deliveryStatuses)),
     )
     .option('--session <id>', 'only about this session (sid_...) or signup (gate_...)', (text) =>
       idArgument(text.startsWith('gate_') ? 'gate' : 'sid')(text),

@@ -150,7 +150,6 @@ const values: [line: string, expected: string][] = [
   ['webhooks deliveries --endpoint WE_1', 'the id of an endpoint (we_...).'],
   ['webhooks deliveries --limit 100000', count],
   ['webhooks deliveries --status failed,lost', 'one of pending, succeeded, failed, skipped.'],
-  ['webhooks deliveries --status ,', 'one of pending, succeeded, failed, skipped.'],
   ['webhooks deliveries --session vid_1', 'the id of a session (sid_...).'],
   ['webhooks deliveries --session gate_1', 'the id of a signup (gate_...).'],
   ['webhooks resend we_1 --since yesterday', time],
@@ -236,6 +235,10 @@ const otherErrors: [line: string, message: string][] = [
   [
     'keys create acme --name X --type secret --scopes ,',
     "option '--scopes <list>' argument ',' is invalid. It must have at least one value.",
+  ],
+  [
+    'webhooks deliveries --status ,',
+    "option '--status <list>' argument ',' is invalid. It must have at least one value.",
   ],
   [
     'keys create acme --name X --origins ,',
