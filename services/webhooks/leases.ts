@@ -63,9 +63,9 @@ export interface Quota {
 }
 
 /**
- * Returns the endpoints with due deliveries. Usually fewer than `firstRows` deliveries are due, and one query finds them all.
- * Otherwise reads the index once per endpoint, so that a million deliveries due for a dead endpoint don't slow down the
- * others.
+ * Returns the endpoints with due deliveries. Usually fewer than `firstRows` deliveries are due, and one query finds them
+ * all. Otherwise reads the index once per endpoint, so that a million deliveries due for a dead endpoint don't slow down
+ * the others.
  */
 export async function findDueEndpoints(
   db: Db,
