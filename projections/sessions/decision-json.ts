@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { iso, isoOrNull } from '../../infra/iso.ts'
 import type {
   RequestContext,
   SessionAgent,
@@ -7,13 +8,6 @@ import type {
 } from '../../schemas/events.ts'
 import type { agent } from './decision-schemas.ts'
 import type { DecisionRow, LinkedVisitor } from './tables.ts'
-
-/** Formats epoch milliseconds for the API: ISO 8601 in UTC, with milliseconds. */
-export function iso(time: number): string {
-  return new Date(time).toISOString()
-}
-
-export const isoOrNull = (time: number | null) => (time === null ? null : iso(time))
 
 export function decisionJson(row: DecisionRow) {
   return {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
+import { iso } from '../../infra/iso.ts'
 import { type ConsoleAuthOptions, requireAdministrator } from './auth.ts'
 import { createLoginLink } from './commands.ts'
 import { codeLifetimeMs, consoleRefusedError } from './decide.ts'
@@ -74,5 +75,3 @@ export function peopleRoutes(app: FastifyInstance, options: ConsoleAuthOptions):
     },
   })
 }
-
-const iso = (at: number) => new Date(at).toISOString()

@@ -1,6 +1,6 @@
+import { iso, isoOrNull } from '../../infra/iso.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { correctionsOf } from '../../projections/corrections/projection.ts'
-import { iso, isoOrNull } from '../../projections/sessions/decision-json.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { bodyId, timestamp } from '../../infra/http/schemas.ts'
-import { iso } from '../../projections/sessions/decision-json.ts'
+import { iso } from '../../infra/iso.ts'
 import {
   clientUserIdInput,
   markLabel,

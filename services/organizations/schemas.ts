@@ -8,6 +8,7 @@ import {
   pathId,
   timestamp,
 } from '../../infra/http/schemas.ts'
+import { iso, isoOrNull } from '../../infra/iso.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
 import { webhookRetentionMs } from '../../projections/webhooks/tables.ts'
@@ -368,5 +369,3 @@ export function apiKeyJson(
 }
 
 const dayMs = 24 * 60 * 60 * 1000
-const iso = (at: number) => new Date(at).toISOString()
-const isoOrNull = (at: number | null) => (at === null ? null : iso(at))

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
+import { iso, isoOrNull } from '../../infra/iso.ts'
 import {
   countPlanned,
   findEarliestDecisionTime,
@@ -16,7 +17,6 @@ import {
   type Interval,
   intervals,
 } from '../../projections/sessions/count-groups.ts'
-import { iso, isoOrNull } from '../../projections/sessions/decision-json.ts'
 import type { ReadbackOptions } from './options.ts'
 import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
 import {

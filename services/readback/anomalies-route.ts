@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
+import { iso } from '../../infra/iso.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import {
   findEarliestDecisionTime,
@@ -15,7 +16,6 @@ import {
   countWatchedValues,
 } from '../../projections/sessions/anomaly-counts.ts'
 import type { TimeRange } from '../../projections/sessions/count-groups.ts'
-import { iso } from '../../projections/sessions/decision-json.ts'
 import { hourMs } from '../../projections/sessions/hours.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { type Anomaly, decideAnomalies } from './anomalies.ts'

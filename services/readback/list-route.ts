@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
+import { iso } from '../../infra/iso.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
-import { iso } from '../../projections/sessions/decision-json.ts'
 import { hasUsableIndex, rowCost, type SessionFilters } from '../../projections/sessions/filters.ts'
 import {
   hasTooManyToSort,

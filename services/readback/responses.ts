@@ -1,8 +1,7 @@
+import { iso, isoOrNull } from '../../infra/iso.ts'
 import {
   agentJson,
   decisionJson,
-  iso,
-  isoOrNull,
   visitorLinkJson,
 } from '../../projections/sessions/decision-json.ts'
 import type { ListedFacts, SessionRow } from '../../projections/sessions/list-sessions.ts'

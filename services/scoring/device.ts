@@ -1,3 +1,4 @@
+import { iso } from '../../infra/iso.ts'
 import type {
   Device,
   NativeApp,
@@ -162,8 +163,6 @@ function identityOf(
     matched_anchors: [attestation.method === 'play_integrity' ? 'install_id' : 'attested_key'],
   }
 }
-
-const iso = (at: number) => new Date(at).toISOString()
 
 function appOf({ bundle_id, app_version, app_build, ...native }: Native): NativeApp | null {
   if (bundle_id === null) return null

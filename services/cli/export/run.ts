@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { createSkips } from '../../../infra/event-store/skips.ts'
+import { iso } from '../../../infra/iso.ts'
 import { countText } from '../../../infra/text.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { withStores } from '../operator/core.ts'
 import { type CommandOutcome, type OperatorOptions, requireOrganization } from '../operator/run.ts'

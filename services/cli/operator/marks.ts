@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { iso } from '../../../infra/iso.ts'
 import { countText } from '../../../infra/text.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import { currentMarks, newestMarks } from '../../../projections/sessions/marks.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import type { Environment } from '../../../schemas/events.ts'

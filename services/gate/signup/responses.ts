@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { iso } from '../../../infra/iso.ts'
 import { consentUrl } from '../../../infra/wire/gate.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { signupVariablesOf } from '../registry/ownership.ts'
@@ -8,7 +9,6 @@ import { phaseOf } from '../sessions.ts'
 import type { DeliveryBundle } from '../vault.ts'
 
 const jsonObject = z.record(z.string(), z.unknown())
-const isoTime = (ms: number) => new Date(ms).toISOString()
 
 export function createdSignupJson(session: GateSessionRow, poll_token: string, publicUrl: string) {
   const { id, expires_at, confirmation_code } = session
@@ -19,7 +19,7 @@ export function createdSignupJson(session: GateSessionRow, poll_token: string, p
     poll_token,
     consent_url: consentUrl(publicUrl, id),
     confirmation_code,
-    expires_at: isoTime(expires_at),
+    expires_at: iso(expires_at),
   } as const
 }
 
@@ -29,7 +29,7 @@ export function unapprovedSignupJson(row: GateSessionRow) {
     object: 'gate_session',
     id,
     status,
-    expires_at: isoTime(expires_at),
+    expires_at: iso(expires_at),
     ...progress(row),
     ...(rejection !== null && { reason: rejection }),
     ...(problem !== null && { problem }),
@@ -77,10 +77,10 @@ export function consentJson(
     requested_by: {
       ip_address: session.requested_ip,
       user_agent: session.requested_user_agent,
-      at: isoTime(session.opened_at),
+      at: iso(session.opened_at),
       network,
     },
-    expires_at: isoTime(session.expires_at),
+    expires_at: iso(session.expires_at),
   } as const
 }
 

@@ -3,10 +3,10 @@ import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
 import { lastPositions, waitForRecords } from '../../../infra/event-store/catch-up.ts'
 import { processDueItems } from '../../../infra/flow/due-items.ts'
 import type { Clock } from '../../../infra/ids.ts'
+import { iso } from '../../../infra/iso.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { inSnapshot } from '../../../projections/sessions/aggregates.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Notice } from '../../webhooks/events/schemas.ts'
 import { countForAlert } from './alert-counts.ts'
@@ -36,8 +36,8 @@ const recheckMs = 50_000
 const catchUpMs = 2000
 
 /**
- * Checks the alerts that are due, and returns their number; 0 while the sessions read model is behind the log. Any number
- * of processes may run this; one works at a time.
+ * Checks the alerts that are due, and returns their number; 0 while the sessions read model is behind the log. Any
+ * number of processes may run this; one works at a time.
  */
 export async function checkAlerts(options: AlertCheckOptions): Promise<number> {
   const { pool, readPool, log, applied, clock, logger } = options

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { atLeastOne, bodyId, timestamp } from '../../../infra/http/schemas.ts'
-import { iso, isoOrNull } from '../../../projections/sessions/decision-json.ts'
+import { iso, isoOrNull } from '../../../infra/iso.ts'
 import { alertLimits } from './alert-decide.ts'
 import { type AlertRow, alertKinds, settingsOf } from './alert-store.ts'
 

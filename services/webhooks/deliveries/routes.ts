@@ -12,8 +12,8 @@ import {
 import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotency/idempotency.ts'
 import { isId } from '../../../infra/ids.ts'
+import { isoOrNull } from '../../../infra/iso.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import { findSessionEventIds } from '../../../projections/sessions/session-events.ts'
 import {
   deliveryPosition,
@@ -171,7 +171,7 @@ function resendRoute(app: FastifyInstance, options: DeliveryRouteOptions): void 
       return idempotency.run({ request, reply }, async (command) => {
         const deps = commandDeps(options, request, command)
         const { resent, nextSince } = await resendDeliveries(deps, target, { ...range, type })
-        const next_since = nextSince === null ? null : iso(nextSince)
+        const next_since = isoOrNull(nextSince)
         return toResponse({ data: { object: 'webhook_resend', resent, next_since } })
       })
     },

@@ -8,9 +8,9 @@ import {
   timestamp,
 } from '../../../infra/http/schemas.ts'
 import { idPattern } from '../../../infra/ids.ts'
+import { iso } from '../../../infra/iso.ts'
 import { directEventType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   type AttemptRow,
   type DeliveryRow,

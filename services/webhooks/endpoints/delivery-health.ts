@@ -1,4 +1,4 @@
-import { iso } from '../../../projections/sessions/decision-json.ts'
+import { iso } from '../../../infra/iso.ts'
 import { type DeliveryStats, recentDeliveries } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { EndpointHealthSummary } from './schemas.ts'

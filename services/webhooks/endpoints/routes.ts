@@ -8,9 +8,9 @@ import { list, organizationParams, single } from '../../../infra/http/schemas.ts
 import { validMembersCheck } from '../../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotency/idempotency.ts'
 import { isId } from '../../../infra/ids.ts'
+import { iso, isoOrNull } from '../../../infra/iso.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { type AddressRules, createAddressRules } from '../../../infra/safe-http/addresses.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   findEndpoint,
   listEndpoints,
@@ -248,7 +248,7 @@ function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?
     event_types,
     filter: endpoint.filter && withoutNulls(endpoint.filter),
     ...(signingSecret !== undefined && { signing_secret: signingSecret }),
-    previous_secret_ends_at: previousEnd === null ? null : iso(previousEnd),
+    previous_secret_ends_at: isoOrNull(previousEnd),
     created_at: iso(endpoint.created_at),
     updated_at: iso(endpoint.updated_at),
   }

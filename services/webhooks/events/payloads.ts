@@ -1,7 +1,7 @@
+import { iso } from '../../../infra/iso.ts'
 import { uriOf } from '../../../infra/wire/webhooks/events.ts'
 import {
   agentJson,
-  iso,
   linkJson,
   requestJson,
   scoreBreakdownJson,

@@ -6,8 +6,8 @@ import { endpoint } from '../../../infra/http/endpoint.ts'
 import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { type Clock, isId } from '../../../infra/ids.ts'
+import { iso } from '../../../infra/iso.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   findSessionEvent,
   listSessionEvents,

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { pageQuery } from '../../../infra/http/pagination.ts'
 import { organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
+import { iso, isoOrNull } from '../../../infra/iso.ts'
 import {
   deliveryEnvelopeSchema,
   deliveryRequestSchema,
 } from '../../../infra/wire/delivery-envelope.ts'
 import { type DeliveryType, deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
-import { iso } from '../../../projections/sessions/decision-json.ts'
 import {
   agent,
   attribution,
@@ -299,7 +299,7 @@ export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
     event_type,
     status: isInFlight ? 'delivering' : delivery.status,
     attempts,
-    next_attempt_at: next === null ? null : iso(next),
+    next_attempt_at: isoOrNull(next),
     response_status,
     response_body,
     error,
